@@ -1,0 +1,16 @@
+"""Compiling: a queue of kernels in front of one path that compiles and loads them."""
+
+from gpurt_core.compilation.events import KernelEvent
+from gpurt_core.compilation.loader import KernelLoader
+from gpurt_core.compilation.target import ArtifactCompiler, CompilationTarget, Found
+from gpurt_core.errors import CompilationError, LoadRefused
+
+__all__ = [
+    "ArtifactCompiler",
+    "CompilationError",
+    "CompilationTarget",
+    "Found",
+    "KernelEvent",
+    "KernelLoader",
+    "LoadRefused",
+]
