@@ -12,9 +12,9 @@ from gpurt_core.execution import (
     KernelHandling,
     KernelOutcome,
     KernelRegistration,
+    Settled,
     StatisticsCollector,
 )
-from gpurt_core.execution.registrations import Settled
 
 
 class Pending(Generic[Id, Kernel, Loaded]):

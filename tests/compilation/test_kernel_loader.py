@@ -116,6 +116,15 @@ def test_a_failure_keeps_what_the_compiler_said(bench: Bench) -> None:
     assert "lower" in [entry.name for entry in caught.traceback]
 
 
+def test_a_failure_that_its_own_load_raised_is_not_reported_again(bench: Bench) -> None:
+    bench.compiler.failing.add(1)
+    for attempt in range(1, 4):
+        with pytest.raises(CompilationError):
+            bench.load(1)
+        assert len(bench.compiler.lowered) == attempt
+    assert bench.counted == CompilationStatistics(registered=3, failed=3)
+
+
 def test_a_failure_is_reported_before_the_queue_is_compiled(bench: Bench) -> None:
     bench.compiler.failing.add(1)
     bench.queue(1)
