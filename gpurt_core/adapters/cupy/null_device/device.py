@@ -1,0 +1,190 @@
+"""The null device: a stand-in for the CUDA runtime and driver under CuPy.
+
+It takes the place of every function of `cupy_backends.cuda.api.runtime` and `.driver`, before any
+other module of CuPy has taken a pointer to one. Arrays live in host memory that is only reserved,
+copies are real, launches are dropped, and what CUDA refuses is refused with CuPy's own errors.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any, ClassVar
+
+from gpurt_core.adapters.cupy.null_device import capsules, shim
+from gpurt_core.adapters.cupy.null_device.allocation_functions import AllocationFunctions
+from gpurt_core.adapters.cupy.null_device.array_functions import ArrayFunctions
+from gpurt_core.adapters.cupy.null_device.arrays import CudaArrays
+from gpurt_core.adapters.cupy.null_device.contexts import ContextFunctions
+from gpurt_core.adapters.cupy.null_device.copies import Copies
+from gpurt_core.adapters.cupy.null_device.copy_functions import CopyFunctions
+from gpurt_core.adapters.cupy.null_device.devices import DeviceFunctions, Devices
+from gpurt_core.adapters.cupy.null_device.events import EventFunctions
+from gpurt_core.adapters.cupy.null_device.guard import HostGuard
+from gpurt_core.adapters.cupy.null_device.memory import MemoryTable
+from gpurt_core.adapters.cupy.null_device.module_functions import ModuleFunctions
+from gpurt_core.adapters.cupy.null_device.modules import Function, Modules
+from gpurt_core.adapters.cupy.null_device.pools import PoolFunctions
+from gpurt_core.adapters.cupy.null_device.profiles import DeviceProfile
+from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
+from gpurt_core.adapters.cupy.null_device.status import teach_driver_errors
+from gpurt_core.adapters.cupy.null_device.stream_functions import StreamFunctions
+from gpurt_core.adapters.cupy.null_device.streams import Streams
+from gpurt_core.adapters.cupy.null_device.textures import TextureFunctions
+from gpurt_core.adapters.cupy.null_device.unsupported import IpcFunctions, LinkFunctions
+from gpurt_core.errors import NullDeviceUnavailable
+
+RUNTIME = "cupy_backends.cuda.api.runtime"
+DRIVER = "cupy_backends.cuda.api.driver"
+
+LEFT_ALONE = {
+    RUNTIME: frozenset(
+        {"check_status", "make_Extent", "make_PitchedPtr", "make_Pos", "runtimeGetVersion"}
+        | {"_getCUDAMajorVersion"}
+    ),
+    DRIVER: frozenset({"get_build_version"}),
+}
+"""C functions that never reach a device. A function that is neither here nor replaced is new in
+this CuPy: a test says so."""
+
+_BOUND_BEFORE = ("cupy", "cupyx", "cupy_backends")
+_BINDS_NOTHING = frozenset(
+    {
+        "cupy_backends",
+        "cupy_backends.cuda",
+        "cupy_backends.cuda._softlink",
+        "cupy_backends.cuda.api",
+        "cupy_backends.cuda.api._driver_enum",
+        "cupy_backends.cuda.api._runtime_enum",
+        "cupy_backends.cuda.libs",
+        "cupy_backends.cuda.libs.nvrtc",  # takes pointers to functions that are left alone
+        RUNTIME,
+        DRIVER,
+    }
+)
+
+
+class NullDevice:
+    """The null devices of this process. There is one set of them, for good."""
+
+    _installed: ClassVar[NullDevice | None] = None
+
+    def __init__(self, profiles: Sequence[DeviceProfile], runtime: ModuleType) -> None:
+        """Use `install`."""
+        self.profiles = tuple(profiles)
+        """What each device is; the first is device 0."""
+        self.reads = ReadMonitor()
+        """What was read back."""
+        devices = Devices(self.profiles)
+        self._table = MemoryTable([profile.memory for profile in self.profiles])
+        copies = Copies(self._table, self.reads, HostGuard())
+        streams = Streams(devices)
+        arrays = CudaArrays(devices, self._table, copies)
+        pools = PoolFunctions(devices, self._table, streams)
+        self._modules = Modules(devices, self._table, copies)
+        self._launching = ModuleFunctions(devices, self._modules, streams)
+        self._runtime_functions = (
+            DeviceFunctions(devices, self._table, runtime),
+            AllocationFunctions(devices, self._table, pools, runtime),
+            CopyFunctions(devices, copies, streams),
+            pools,
+            StreamFunctions(streams),
+            EventFunctions(devices, streams),
+            ArrayFunctions(arrays, streams),
+            TextureFunctions(arrays, self._table),
+            IpcFunctions(),
+        )
+        self._driver_functions = (
+            self._launching,
+            ContextFunctions(devices, streams),
+            LinkFunctions(),
+        )
+
+    @classmethod
+    def install(cls, profiles: Sequence[DeviceProfile]) -> NullDevice:
+        """Puts null devices of these profiles under CuPy, or returns those that are there.
+
+        Raises `NullDeviceUnavailable` when other profiles are installed, or when CuPy is: it has
+        taken its pointers by then.
+        """
+        if cls._installed is not None:
+            if cls._installed.profiles != tuple(profiles):
+                raise NullDeviceUnavailable("one with other devices is installed")
+            return cls._installed
+        if not profiles:
+            raise NullDeviceUnavailable("no device was asked for")
+        shim.require_supported()
+        if RUNTIME in sys.modules:
+            _require_unbound()
+        return cls.install_now(profiles)
+
+    @classmethod
+    def install_now(cls, profiles: Sequence[DeviceProfile]) -> NullDevice:
+        """`install` for a caller who knows that nobody has taken a pointer: the import hook."""
+        runtime, driver = importlib.import_module(RUNTIME), importlib.import_module(DRIVER)
+        device = cls(profiles, runtime)
+        device._replace(runtime, driver)
+        cls._installed = device
+        return device
+
+    @classmethod
+    def current(cls) -> NullDevice | None:
+        """The one that is installed."""
+        return cls._installed
+
+    @property
+    def launches(self) -> int:
+        """Launches that reached the driver. They do nothing."""
+        return self._launching.launches
+
+    def register_function(self, resolve: Callable[[], tuple[bytes, str]]) -> int:
+        """A handle for a kernel that is not compiled yet.
+
+        The driver calls `resolve` when it is first asked for something that only the compiled
+        kernel knows: an attribute, its occupancy. It returns the image and the name in it; what
+        it raises, the asking code raises.
+        """
+        return self._modules.functions.add(Function(None, 0, resolve))
+
+    def release_function(self, handle: int) -> None:
+        """Forgets a handle of `register_function`."""
+        self._modules.functions.remove(handle)
+
+    def load_module(self, image: bytes) -> int:
+        """A module handle, as `moduleLoadData` gives it."""
+        return self._modules.load(image)
+
+    def _replace(self, runtime: ModuleType, driver: ModuleType) -> None:
+        teach_driver_errors(driver.CUDADriverError)
+        native = {}
+        if len(self.profiles) == 1:
+            native = {"getDevice": shim.Constant(0), "_ensure_context": shim.none_stub()}
+        else:
+            native = {"_ensure_context": shim.none_stub()}
+        capsules.replace_functions(runtime, _functions(self._runtime_functions), native)
+        capsules.replace_functions(driver, _functions(self._driver_functions), {})
+
+
+def _functions(groups: Sequence[object]) -> dict[str, Callable[..., Any]]:
+    """The functions of CuPy's names that the groups offer."""
+    return dict(_methods(groups))
+
+
+def _methods(groups: Sequence[object]) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for group in groups:
+        for name in vars(type(group)):
+            method = getattr(group, name)
+            if callable(method) and not name.startswith("__"):
+                yield name, method
+
+
+def _require_unbound() -> None:
+    """Raises when a module of CuPy is loaded that may hold pointers to the real functions."""
+    for name in sorted(sys.modules):
+        if name.partition(".")[0] in _BOUND_BEFORE and name not in _BINDS_NOTHING:
+            raise NullDeviceUnavailable(
+                f"{name} has been imported already; import CuPy after it, or set "
+                "GPURT_NULL_DEVICE and the startup folder (see startup_environment)"
+            )

@@ -1,0 +1,63 @@
+"""Reading PTX, as far as its names go: it is not compiled here."""
+
+from __future__ import annotations
+
+import re
+
+from gpurt_core.adapters.cupy.null_device.images import DamagedImage, Image, Kernel, Variable
+
+_TARGET = re.compile(r"^\s*\.target\s+(?:sm|compute)_(\d+)", re.MULTILINE)
+_VERSION = re.compile(r"^\s*\.version\s+\d+\.\d+", re.MULTILINE)
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)")
+_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_SHARED = re.compile(
+    r"^\s*\.shared\s+(?:\.align\s+\d+\s+)?\.[a-z](\d+)\s+[\w$%]+((?:\[\d+\])*)", re.MULTILINE
+)
+_VARIABLE = re.compile(
+    r"^\s*(?:\.visible\s+|\.weak\s+)?\.(?:const|global)\s+(?:\.align\s+\d+\s+)?\.[a-z](\d+)\s+"
+    r"([\w$%]+)((?:\[\d+\])*)",
+    re.MULTILINE,
+)
+
+_ASSUMED_REGISTERS = 32
+"""PTX has no registers before the driver compiles it; a middling figure, never 0."""
+
+
+def looks_like_ptx(content: bytes) -> bool:
+    """PTX is text that begins with its version, after comments."""
+    head = content[:4096].lstrip()
+    return head.startswith((b"//", b"/*", b".version")) and b".version" in content
+
+
+def read_ptx(content: bytes) -> Image:
+    """Names and figures of PTX text; raises `DamagedImage` for what is not complete."""
+    text = content.rstrip(b"\0").decode("utf-8", errors="replace")
+    target = _TARGET.search(text)
+    if target is None or _VERSION.search(text) is None or text.count("{") != text.count("}"):
+        raise DamagedImage("PTX without a target, or cut short")
+    entries = list(_ENTRY.finditer(text))
+    ends = [entry.start() for entry in entries[1:]] + [len(text)]
+    kernels = {
+        entry[1]: _kernel(entry[1], text[entry.end() : end])
+        for entry, end in zip(entries, ends, strict=True)
+    }
+    variables = {
+        found[2]: Variable(_size(found[1], found[3])) for found in _VARIABLE.finditer(text)
+    }
+    return Image(int(target[1]), True, kernels, variables)
+
+
+def _kernel(name: str, body: str) -> Kernel:
+    limit = 1024
+    for found in _THREADS.finditer(body.partition("{")[0]):
+        limit = min(limit, int(found[1]) * int(found[2] or 1) * int(found[3] or 1))
+    shared = sum(_size(found[1], found[2]) for found in _SHARED.finditer(body))
+    return Kernel(name, _ASSUMED_REGISTERS, shared_size=shared, max_threads=limit)
+
+
+def _size(bits: str, dimensions: str) -> int:
+    """Bytes of `.b8 name[2][32]`."""
+    size = int(bits) // 8
+    for count in re.findall(r"\[(\d+)\]", dimensions):
+        size *= int(count)
+    return size

@@ -1,0 +1,60 @@
+"""Counting what is read back from the null device, and ending who reads without end."""
+
+from __future__ import annotations
+
+import threading
+
+
+class ReadLimitExceeded(BaseException):
+    """Device memory was read back more often than allowed: `reads` of `limit`.
+
+    Not an `Exception`: the loop that reads until a value changes, which it never does here, may
+    well catch those.
+    """
+
+    def __init__(self, reads: int, limit: int) -> None:
+        super().__init__(
+            f"device memory was read back {reads} times (the limit is {limit}); launches are "
+            "discarded here, so that code which waits for a computed value never sees it change"
+        )
+        self.reads = reads
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[type[ReadLimitExceeded], tuple[int, int]]:
+        return type(self), (self.reads, self.limit)
+
+
+class ReadMonitor:
+    """Counts transfers from a device, or a CUDA array, to the host; the counts only grow."""
+
+    def __init__(self) -> None:
+        self.limit: int | None = None
+        """How many reads are allowed since `begin`; None is any number."""
+        self._lock = threading.Lock()
+        self._count = 0
+        self._start = 0
+        self._of_thread = threading.local()
+
+    @property
+    def count(self) -> int:
+        """Of this process."""
+        return self._count
+
+    def count_for_thread(self) -> int:
+        """Of the calling thread."""
+        return getattr(self._of_thread, "count", 0)
+
+    def begin(self, limit: int | None) -> None:
+        """Allows `limit` reads from here on, over all threads together."""
+        with self._lock:
+            self._start = self._count
+            self.limit = limit
+
+    def record(self) -> None:
+        """Counts one read; raises `ReadLimitExceeded` when it is one too many."""
+        with self._lock:
+            self._count += 1
+            reads, limit = self._count - self._start, self.limit
+        self._of_thread.count = self.count_for_thread() + 1
+        if limit is not None and reads > limit:
+            raise ReadLimitExceeded(reads, limit)
