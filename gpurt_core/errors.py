@@ -7,7 +7,8 @@
     ├── EnvironmentUnavailable      an environment cannot be opened or written
     ├── UnknownArchitecture         an architecture that no profile or compiler knows
     ├── UnsupportedCuPy             a CuPy that the adapter was not made for
-    └── NullDeviceUnavailable       the null device cannot be installed here
+    ├── NullDeviceUnavailable       the null device cannot be installed here
+    └── NotOnNullDevice             something that has no stand-in without a GPU
 
 Each carries its data as attributes and says, in one line, what to do.
 """
@@ -98,3 +99,12 @@ class NullDeviceUnavailable(GpurtError, RuntimeError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"the null device cannot be installed: {reason}")
         self.reason = reason
+
+
+class NotOnNullDevice(GpurtError, RuntimeError):
+    """`feature` needs a GPU; `remedy` says what to do without one."""
+
+    def __init__(self, feature: str, remedy: str) -> None:
+        super().__init__(f"{feature} does not work on the null device: {remedy}")
+        self.feature = feature
+        self.remedy = remedy

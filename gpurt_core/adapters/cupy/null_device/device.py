@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
-from gpurt_core.adapters.cupy.null_device import capsules, shim
+from gpurt_core.adapters.cupy.null_device import capsules, libraries, shim
 from gpurt_core.adapters.cupy.null_device.allocation_functions import AllocationFunctions
 from gpurt_core.adapters.cupy.null_device.array_functions import ArrayFunctions
 from gpurt_core.adapters.cupy.null_device.arrays import CudaArrays
@@ -127,6 +127,7 @@ class NullDevice:
         device = cls(profiles, runtime)
         device._replace(runtime, driver)
         cls._installed = device
+        libraries.watch(runtime.runtimeGetVersion() // 1000)
         return device
 
     @classmethod
@@ -158,11 +159,9 @@ class NullDevice:
 
     def _replace(self, runtime: ModuleType, driver: ModuleType) -> None:
         teach_driver_errors(driver.CUDADriverError)
-        native = {}
+        native = {"_ensure_context": shim.none_stub()}
         if len(self.profiles) == 1:
-            native = {"getDevice": shim.Constant(0), "_ensure_context": shim.none_stub()}
-        else:
-            native = {"_ensure_context": shim.none_stub()}
+            native["getDevice"] = shim.Constant(0)
         capsules.replace_functions(runtime, _functions(self._runtime_functions), native)
         capsules.replace_functions(driver, _functions(self._driver_functions), {})
 

@@ -65,7 +65,7 @@ class PoolFunctions:
     def memPoolCreate(self, props: Any) -> int:
         """`props` keeps its fields from Python; its pickled form has them in alphabetical order:
         allocType, devId, handleType, locationType."""
-        device = props.__reduce__()[2][1]
+        _, (_, _, (_, device, *_)) = props.__reduce__()
         return self._pools.add(_Pool(self._devices.check(device)))
 
     def memPoolDestroy(self, pool: int) -> None:

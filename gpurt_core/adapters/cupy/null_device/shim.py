@@ -69,7 +69,10 @@ class Guarded:
 
 @dataclass(frozen=True)
 class Constant:
-    """A function that returns `value` and does nothing else; `counts` takes a reference to it."""
+    """A function that returns `value`, or the floating point number 0, and does nothing else.
+
+    `counts` takes a reference to the value, a Python object.
+    """
 
     value: int
     counts: bool = False
@@ -90,7 +93,7 @@ def none_stub() -> Constant:
 
 def _x86_64(stub: Stub, raiser: int, call: int) -> bytes:
     if isinstance(stub, Constant):
-        load = _mov_rax(stub.value)
+        load = b"\x66\x0f\xef\xc0" + _mov_rax(stub.value)  # pxor xmm0, xmm0
         return load + (b"\x48\xff\x00" if stub.counts else b"") + b"\xc3"  # inc [rax]; ret
     slots = max(0, stub.arguments - 6)
     frame = 16 + (8 * slots + 15) // 16 * 16
@@ -131,7 +134,7 @@ def _bits(value: int) -> bytes:
 
 def _aarch64(stub: Stub, raiser: int, call: int) -> bytes:
     if isinstance(stub, Constant):
-        words = _move(0, stub.value)
+        words = [0x2F00E400, *_move(0, stub.value)]  # movi d0, #0
         if stub.counts:  # ldr x9, [x0]; add x9, x9, #1; str x9, [x0]
             words += [0xF9400009, 0x91000529, 0xF9000009]
         return _words([*words, 0xD65F03C0])  # ret

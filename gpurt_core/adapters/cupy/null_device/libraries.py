@@ -1,0 +1,145 @@
+"""What reaches CUDA past the runtime and driver modules of CuPy.
+
+- cuBLAS, cuSOLVER, cuSPARSE, cuRAND: where the library is installed, each function of its binding
+  becomes one that does nothing: handles are plain numbers, workspaces are empty, outputs are left
+  as they were. Where it is not, the error says in one line which package brings it.
+- Thrust (sort, argsort, lexsort): C++ that calls CUDA itself. It checks its arguments, finds no
+  device, and raises; that last part is dropped.
+- CUB (device-wide reductions and scans), the kernels of `cupy.random.Generator`: C++, too, that
+  finds no device and does not tell. Nothing is needed.
+- jitify asks CUDA for the architecture before it does anything: `NotOnNullDevice`.
+
+All of that finds no device on a machine without one. Where there is one it must not be found:
+`hide_devices`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gpurt_core.adapters.cupy.early import when_imported
+from gpurt_core.adapters.cupy.null_device import capsules
+from gpurt_core.adapters.cupy.null_device.shim import Constant, none_stub
+from gpurt_core.errors import NotOnNullDevice
+
+_LIBRARIES = {
+    "cublas": "nvidia-cublas",
+    "cusolver": "nvidia-cusolver",
+    "cusparse": "nvidia-cusparse",
+    "curand": "nvidia-curand",
+    "cufft": "nvidia-cufft",
+}
+"""Bindings of CuPy, and the package of NVIDIA that brings each library for CUDA 13."""
+
+_INERT = ("cublas", "cusolver", "cusparse", "curand")
+
+_ANSWERED_BY_LIBRARY = frozenset(
+    {"check_status", "getVersion", "_getVersion", "_getVersionNumber", "getProperty"}
+    | {"get_build_version", "is_cuda_python_build"}
+)
+"""Functions that touch neither a handle nor a device."""
+
+_HANDLE = 0x6E75_6C6C_0001
+"""Every handle of a library: nobody looks at it."""
+
+_DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu")
+"""One of these is there where there is a driver: Linux, WSL, Jetson."""
+
+
+def watch(cuda_major: int) -> None:
+    """Prepares the modules of CuPy that call CUDA themselves, each when it is imported."""
+    hide_devices()
+    for name in _INERT:
+        when_imported(f"cupy_backends.cuda.libs.{name}", make_inert)
+    when_imported("cuda.pathfinder", lambda module: _explain_missing(module, cuda_major))
+    when_imported("cupy.cuda.thrust", _forgive_thrust)
+    when_imported("cupy.cuda.jitify", _refuse_jitify)
+
+
+def hide_devices() -> None:
+    """Keeps C++ that nobody can intercept away from a real GPU, in this process and its children.
+
+    CUDA looks at the variable when it is first used, which on the null device it never was. On a
+    machine without a driver nothing is changed.
+    """
+    if any(Path(file).exists() for file in _DEVICE_FILES):
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+
+def make_inert(module: ModuleType) -> None:
+    """Every function of the binding does nothing and answers 0, None, or a handle."""
+    constants: dict[str, Constant] = {}
+    functions: dict[str, Callable[..., Any]] = {}
+    for name, capsule in module.__pyx_capi__.items():
+        if name not in _ANSWERED_BY_LIBRARY:
+            returns_object = capsules.Signature.parse(capsules.capsule_name(capsule)).returns_object
+            value = _HANDLE if name.startswith(("create", "spCreate")) else 0
+            constants[name] = none_stub() if returns_object else Constant(value)
+            functions[name] = _answering(None if returns_object else value)
+    for name, thing in vars(module).items():
+        is_function = callable(thing) and not isinstance(thing, type)
+        if is_function and not name.startswith("__") and name not in _ANSWERED_BY_LIBRARY:
+            functions.setdefault(name, _answering(None))
+    capsules.replace_functions(module, functions, constants)
+
+
+def _answering(value: int | None) -> Callable[..., Any]:
+    return lambda *_arguments, **_keywords: value
+
+
+def _explain_missing(pathfinder: ModuleType, cuda_major: int) -> None:
+    """CuPy looks for a library here, and passes on what this says when there is none: one line
+    with a remedy instead of fifteen of folders."""
+    original: Callable[[str], Any] = pathfinder.load_nvidia_dynamic_lib
+
+    def load_nvidia_dynamic_lib(libname: str) -> Any:
+        try:
+            return original(libname)
+        except pathfinder.DynamicLibNotFoundError as error:
+            package = _LIBRARIES.get(libname)
+            if package is None:
+                raise
+            suffix = "" if cuda_major >= 13 else f"-cu{cuda_major}"
+            raise pathfinder.DynamicLibNotFoundError(
+                f"{libname}, a library of CUDA, is not installed: pip install {package}{suffix}"
+            ) from error
+
+    pathfinder.__dict__["load_nvidia_dynamic_lib"] = load_nvidia_dynamic_lib
+
+
+def _forgive_thrust(module: ModuleType) -> None:
+    for name in ("sort", "argsort", "lexsort"):
+        setattr(module, name, _without_cuda_errors(getattr(module, name)))
+
+
+def _without_cuda_errors(function: Callable[..., None]) -> Callable[..., None]:
+    def checked(*arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except RuntimeError as error:
+            if "cudaError" not in str(error):
+                raise
+
+    return checked
+
+
+def _refuse_jitify(module: ModuleType) -> None:
+    original: Callable[[], None] = module._init_module
+
+    def _init_module() -> None:
+        """Works where an earlier run on a GPU left jitify's cache."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it announces what it does not come to do
+                original()
+        except RuntimeError as error:
+            raise NotOnNullDevice(
+                "jitify=True", "compile without it (CuPy 15 has it no more)"
+            ) from error
+
+    module.__dict__["_init_module"] = _init_module
