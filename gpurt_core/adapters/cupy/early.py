@@ -70,8 +70,9 @@ class _Finder:
         return spec
 
     def _call(self, module: ModuleType) -> None:
-        for callback in self.callbacks.pop(module.__name__, []):
-            callback(module)
+        for callback in list(self.callbacks.get(module.__name__, [])):
+            callback(module)  # one that raises stays: the import fails, and may be tried again
+        self.callbacks.pop(module.__name__, None)
 
 
 def _find_with_others(
@@ -126,6 +127,7 @@ class EarlyInstaller:
 
     def __init__(self, profiles: Sequence[DeviceProfile | str]) -> None:
         self._profiles = tuple(profiles)
+        self._installing = False
         if any(name in sys.modules for name in _TRIGGERS):
             self._install_if_possible()
             return
@@ -146,11 +148,17 @@ class EarlyInstaller:
         """Whichever of the two modules comes first brings the other: nobody knows either yet."""
         from gpurt_core.adapters.cupy.null_device import NullDevice
 
+        if self._installing:
+            return
+        self._installing = True
+        try:
+            if NullDevice.current() is None:
+                NullDevice.install_now(self._resolved())
+            else:
+                self._install_if_possible()
+        finally:
+            self._installing = False
         self.remove()
-        if NullDevice.current() is None:
-            NullDevice.install_now(self._resolved())
-        else:
-            self._install_if_possible()
 
     def _resolved(self) -> list[DeviceProfile]:
         """Late: an interpreter that never imports CuPy pays for none of it."""

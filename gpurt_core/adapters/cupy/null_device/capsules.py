@@ -215,6 +215,12 @@ _immortal: list[object] = []
 """Callbacks, and the names that capsules point to: used until the process ends."""
 
 
+def functions_of(module: ModuleType) -> dict[str, object]:
+    """The capsules of a module by name; one that offers nothing to C has none."""
+    capsules: dict[str, object] = getattr(module, "__pyx_capi__", {})
+    return capsules
+
+
 def replace_functions(
     module: ModuleType, functions: Mapping[str, Function], native: Mapping[str, Constant]
 ) -> None:
@@ -223,7 +229,7 @@ def replace_functions(
     A function that `native` names, too, is called from Python only; C callers get its constant.
     One that `module` does not offer to C is replaced for Python.
     """
-    capsules: dict[str, object] = module.__pyx_capi__
+    capsules = functions_of(module)
     names = [name for name in functions if name in capsules]
     stubs: list[Stub] = []
     for name in names:

@@ -32,11 +32,12 @@ class ContextFunctions:
         self._check(dev)
 
     def ctxGetCurrent(self) -> int:
+        """0 on a thread that has not chosen a device yet."""
         own: int = getattr(self._of_thread, "context", 0)
         found = self._contexts.find(own)
         if found is not None and found.device == self._devices.current:
             return own
-        return self._primary[self._devices.current]
+        return self._primary[self._devices.current] if self._devices.has_context else 0
 
     def ctxSetCurrent(self, ctx: int) -> None:
         if ctx:

@@ -31,6 +31,12 @@ class Devices:
         return device
 
     @property
+    def has_context(self) -> bool:
+        """Whether the calling thread has used a device: the main thread always has."""
+        main = threading.current_thread() is threading.main_thread()
+        return main or hasattr(self._of_thread, "device")
+
+    @property
     def profile(self) -> DeviceProfile:
         """That of the current device."""
         return self.profiles[self.current]

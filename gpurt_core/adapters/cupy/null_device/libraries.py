@@ -73,19 +73,25 @@ def hide_devices() -> None:
 
 def make_inert(module: ModuleType) -> None:
     """Every function of the binding does nothing and answers 0, None, or a handle."""
-    constants: dict[str, Constant] = {}
     functions: dict[str, Callable[..., Any]] = {}
-    for name, capsule in module.__pyx_capi__.items():
-        if name not in _ANSWERED_BY_LIBRARY:
-            returns_object = capsules.Signature.parse(capsules.capsule_name(capsule)).returns_object
-            value = _HANDLE if name.startswith(("create", "spCreate")) else 0
-            constants[name] = none_stub() if returns_object else Constant(value)
-            functions[name] = _answering(None if returns_object else value)
+    constants: dict[str, Constant] = {}
     for name, thing in vars(module).items():
         is_function = callable(thing) and not isinstance(thing, type)
         if is_function and not name.startswith("__") and name not in _ANSWERED_BY_LIBRARY:
-            functions.setdefault(name, _answering(None))
+            functions[name] = _answering(_HANDLE if _makes_handle(name) else None)
+    for name, capsule in capsules.functions_of(module).items():
+        if name in _ANSWERED_BY_LIBRARY:
+            continue
+        if capsules.Signature.parse(capsules.capsule_name(capsule)).returns_object:
+            functions[name], constants[name] = _answering(None), none_stub()
+        else:
+            value = _HANDLE if _makes_handle(name) else 0
+            functions[name], constants[name] = _answering(value), Constant(value)
     capsules.replace_functions(module, functions, constants)
+
+
+def _makes_handle(name: str) -> bool:
+    return name.startswith(("create", "spCreate"))
 
 
 def _answering(value: int | None) -> Callable[..., Any]:
@@ -100,14 +106,14 @@ def _explain_missing(pathfinder: ModuleType, cuda_major: int) -> None:
     def load_nvidia_dynamic_lib(libname: str) -> Any:
         try:
             return original(libname)
-        except pathfinder.DynamicLibNotFoundError as error:
+        except pathfinder.DynamicLibNotFoundError:
             package = _LIBRARIES.get(libname)
             if package is None:
                 raise
             suffix = "" if cuda_major >= 13 else f"-cu{cuda_major}"
             raise pathfinder.DynamicLibNotFoundError(
                 f"{libname}, a library of CUDA, is not installed: pip install {package}{suffix}"
-            ) from error
+            ) from None
 
     pathfinder.__dict__["load_nvidia_dynamic_lib"] = load_nvidia_dynamic_lib
 

@@ -9,6 +9,7 @@ from typing import Any
 from gpurt_core.adapters.cupy.null_device.devices import Devices
 from gpurt_core.adapters.cupy.null_device.handles import Handles
 from gpurt_core.adapters.cupy.null_device.memory import MemoryTable, MemoryType
+from gpurt_core.adapters.cupy.null_device.profiles import MIB
 from gpurt_core.adapters.cupy.null_device.status import RuntimeStatus, fail
 from gpurt_core.adapters.cupy.null_device.streams import Streams
 
@@ -16,17 +17,39 @@ from gpurt_core.adapters.cupy.null_device.streams import Streams
 _SETTINGS = (1, 2, 3, 4)  # three kinds of reuse, which are on, and the release threshold
 _RESERVED, _RESERVED_HIGH, _USED, _USED_HIGH = 5, 6, 7, 8
 
+_BLOCK = 32 * MIB
+"""By what CUDA's pools grow."""
+
 
 @dataclass(eq=False)
 class _Pool:
     device: int
     settings: dict[int, int] = field(default_factory=lambda: {1: 1, 2: 1, 3: 1, 4: 0})
     used: int = 0
-    high: int = 0
+    used_high: int = 0
+    reserved: int = 0
+    """What the pool would hold of the device: it grows in blocks, and shrinks when trimmed."""
+    reserved_high: int = 0
+
+    def take(self, size: int) -> None:
+        """Something of `size` bytes was allocated, or freed when that is negative."""
+        self.used += size
+        self.used_high = max(self.used_high, self.used)
+        if self.used > self.reserved:
+            self.reserved = _blocks(self.used)
+            self.reserved_high = max(self.reserved_high, self.reserved)
+
+    def trim(self, size: int) -> None:
+        self.reserved = max(_blocks(self.used), min(self.reserved, _blocks(size)))
+
+
+def _blocks(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
 
 
 class PoolFunctions:
-    """Pools, and what is allocated from them. A pool keeps nothing that is freed."""
+    """Pools, and what is allocated from them. Pools share the device: what one says it has
+    reserved is not taken from the others."""
 
     def __init__(self, devices: Devices, table: MemoryTable, streams: Streams) -> None:
         self._devices = devices
@@ -76,17 +99,18 @@ class PoolFunctions:
             self._current[found.device] = self._default[found.device]
 
     def memPoolTrimTo(self, pool: int, size: int) -> None:
-        self._pools.get(pool)
+        with self._lock:
+            self._pools.get(pool).trim(size)
 
     def memPoolGetAttribute(self, pool: int, attr: int) -> int:
         found = self._pools.get(pool)
         if attr in _SETTINGS:
             return found.settings[attr]
         values = {
-            _RESERVED: found.used,
-            _RESERVED_HIGH: found.high,
+            _RESERVED: found.reserved,
+            _RESERVED_HIGH: found.reserved_high,
             _USED: found.used,
-            _USED_HIGH: found.high,
+            _USED_HIGH: found.used_high,
         }
         if attr not in values:
             fail(RuntimeStatus.INVALID_VALUE)
@@ -96,8 +120,10 @@ class PoolFunctions:
         found = self._pools.get(pool)
         if attr in _SETTINGS:
             found.settings[attr] = int(value)
-        elif attr in (_RESERVED_HIGH, _USED_HIGH) and value == 0:
-            found.high = found.used  # a high-water mark can only be reset
+        elif attr == _RESERVED_HIGH and value == 0:  # a high-water mark can only be reset
+            found.reserved_high = found.reserved
+        elif attr == _USED_HIGH and value == 0:
+            found.used_high = found.used
         else:
             fail(RuntimeStatus.INVALID_VALUE)
 
@@ -106,8 +132,7 @@ class PoolFunctions:
         found = self._pools.find(pool)
         if found is not None:
             with self._lock:
-                found.used += size
-                found.high = max(found.high, found.used)
+                found.take(size)
 
     def _allocate(self, size: int, pool: int) -> int:
         device = self._pools.get(pool).device

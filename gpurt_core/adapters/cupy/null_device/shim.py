@@ -198,6 +198,8 @@ def require_supported() -> None:
 def publish(stubs: Sequence[Stub], raiser: Callable[[], None]) -> list[int]:
     """Writes the stubs into executable memory; the address of each."""
     require_supported()
+    if not stubs:
+        return []
     _keep_for_ever(raiser)
     call = ctypes.cast(ctypes.pythonapi.PyObject_CallNoArgs, ctypes.c_void_p).value or 0
     codes = [assemble(platform.machine(), stub, id(raiser), call) for stub in stubs]
