@@ -1,5 +1,6 @@
 """Compiling: a queue of kernels in front of one path that compiles and loads them."""
 
+from gpurt_core.compilation.cpus import usable_cpus
 from gpurt_core.compilation.events import KernelEvent
 from gpurt_core.compilation.loader import KernelLoader
 from gpurt_core.compilation.target import ArtifactCompiler, CompilationTarget, Found
@@ -13,4 +14,5 @@ __all__ = [
     "KernelEvent",
     "KernelLoader",
     "LoadRefused",
+    "usable_cpus",
 ]

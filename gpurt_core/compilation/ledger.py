@@ -7,6 +7,7 @@ ask the loader anything.
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from typing import Any, Final, Generic
 
 from gpurt_core.compilation.events import Observer, tell
@@ -17,6 +18,9 @@ from gpurt_core.execution import KernelOutcome
 
 #: What `lookup` answers for a kernel that is not loaded: a loaded one may be `None`.
 ABSENT: Final[Any] = object()
+
+_NONE = -1
+"""The generation of a kernel that was forgotten on its way: it registers again in any."""
 
 
 class KernelLedger(Generic[Id, Kernel, Loaded]):
@@ -160,6 +164,17 @@ class KernelLedger(Generic[Id, Kernel, Loaded]):
             forgotten, self._loaded = self._loaded, {}
             self._failures.clear()
         # Unloaded here, outside the lock: what a framework does then is its own affair.
+        del forgotten
+
+    def forget(self, ids: Collection[Id]) -> None:
+        """`begin_generation` for these kernels alone."""
+        with self._lock:
+            forgotten = [self._loaded.pop(id, None) for id in ids]
+            for id in ids:
+                self._failures.pop(id, None)
+                pending = self.queue.get(id) or self._in_flight.get(id)
+                if pending is not None:
+                    pending.generation = _NONE
         del forgotten
 
     def abandon_queued(self) -> None:

@@ -9,24 +9,18 @@ for. In the child of a fork the queue is empty, and what was loaded stays.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from typing import Any, Generic, cast
 from weakref import WeakSet
 
 from gpurt_core.compilation.batch import Batch
+from gpurt_core.compilation.cpus import usable_cpus
 from gpurt_core.compilation.events import KernelEvent
 from gpurt_core.compilation.ledger import ABSENT, KernelLedger
 from gpurt_core.compilation.pending import Pending, raised_anew
 from gpurt_core.compilation.target import Artifact, CompilationTarget, Id, Kernel, Loaded
 from gpurt_core.compilation.workers import CompileWorkers
-
-
-def usable_cpus() -> int:
-    """The CPUs that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class KernelLoader(Generic[Id, Kernel, Artifact, Loaded]):
@@ -114,6 +108,10 @@ class KernelLoader(Generic[Id, Kernel, Artifact, Loaded]):
         What is queued stays, and registers again when it is queued again.
         """
         self._ledger.begin_generation()
+
+    def forget(self, ids: Collection[Id]) -> None:
+        """Starts accounting anew for these kernels alone."""
+        self._ledger.forget(ids)
 
     def abandon_queued(self) -> None:
         """Drops the queue: its kernels settle as abandoned."""

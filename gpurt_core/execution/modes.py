@@ -41,7 +41,7 @@ class ProcessMode(enum.Enum):
     @staticmethod
     def current() -> ProcessMode:
         """The mode in force: `EXECUTE` when no override is open."""
-        return _published.in_force.process_mode
+        return published.in_force.process_mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class LaunchMode(enum.Enum):
     @staticmethod
     def resolve(stream: ServiceStream) -> LaunchMode:
         """The verdict for a launch that this thread issues now on `stream`."""
-        in_force = _published.in_force
+        in_force = published.in_force
         if in_force.exceptions:
             return in_force.exceptions.get(stream, in_force.launch_mode)
         return in_force.launch_mode
@@ -103,11 +103,11 @@ class ModesInForce:
     @staticmethod
     def current() -> ModesInForce:
         """What is in force."""
-        return _published.in_force
+        return published.in_force
 
     def publish(self) -> None:
         """Puts this in force. Only `overrides` does, under its lock."""
-        _published.in_force = self
+        published.in_force = self
 
 
 class _Published:
@@ -119,4 +119,6 @@ class _Published:
         self.in_force = ModesInForce()
 
 
-_published = _Published()
+published = _Published()
+"""For code that asks at every launch whether anything has changed: `published.in_force` is another
+object whenever something may have."""

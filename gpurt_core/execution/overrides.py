@@ -38,12 +38,15 @@ class ProcessModeOverride:
     def open(self) -> Self:
         """Opens it; raises `OverrideConflict`."""
         with _lock:
-            if _open.process:
-                self._check_joins(_open.process[-1])
-            _open.process.append(self)
-            self._times_open += 1
+            self._open_once()
             _open.publish()
         return self
+
+    def _open_once(self) -> None:
+        if _open.process:
+            self._check_joins(_open.process[-1])
+        _open.process.append(self)
+        self._times_open += 1
 
     def _check_joins(self, other: ProcessModeOverride) -> None:
         if self.mode is not other.mode:
@@ -59,9 +62,27 @@ class ProcessModeOverride:
     def close(self) -> None:
         """Closes it, once for each time that it was opened."""
         with _lock:
-            if self._times_open:
-                self._times_open -= 1
-                _open.process.remove(self)
+            self._close_once()
+            _open.publish()
+
+    def _close_once(self) -> None:
+        if self._times_open:
+            self._times_open -= 1
+            _open.process.remove(self)
+
+    def hand_over(self, other: ProcessModeOverride) -> None:
+        """Closes this one and opens `other` in one step: no launch sees a moment without either.
+
+        Raises `OverrideConflict`, and leaves this one open, where a third forbids `other`.
+        """
+        with _lock:
+            self._close_once()
+            try:
+                other._open_once()
+            except OverrideConflict:
+                self._open_once()
+                raise
+            finally:
                 _open.publish()
 
     def __enter__(self) -> Self:
@@ -145,3 +166,9 @@ class _OpenOverrides:
 
 
 _open = _OpenOverrides()
+
+
+def republish() -> None:
+    """Puts in force anew what is in force, as another object: who kept the old one looks again."""
+    with _lock:
+        _open.publish()
