@@ -1,0 +1,1 @@
+"""CuPy, counted and steered unchanged: the compile seam (`seam`), the null device, `early`."""

@@ -1,0 +1,82 @@
+"""Reading the options of a CUDA compiler that name folders and headers.
+
+NVRTC and nvcc take `-I folder` as one string or two, in a short and a long spelling; so for headers
+that are included before the source. Everything else is passed on unread.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_FOLDER_FLAGS = ("--include-path", "-I")
+_HEADER_FLAGS = ("--pre-include", "-include")
+
+
+class OptionKind(enum.Enum):
+    """What an option says."""
+
+    FOLDER = "folder"
+    """A folder to look for headers in."""
+    HEADER = "header"
+    """A header that is included first."""
+    OTHER = "other"
+    """Anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option, whether it was given as one string or two."""
+
+    kind: OptionKind
+    value: str
+    """The folder, the header, or the whole option."""
+
+
+def read_options(options: Sequence[str]) -> Iterator[Option]:
+    """Each option, in order."""
+    rest = iter(options)
+    for option in rest:
+        yield _read(option, rest)
+
+
+def _read(option: str, rest: Iterator[str]) -> Option:
+    for kind, flags in ((OptionKind.FOLDER, _FOLDER_FLAGS), (OptionKind.HEADER, _HEADER_FLAGS)):
+        for flag in flags:
+            if option == flag:
+                return Option(kind, next(rest, ""))
+            if option.startswith(flag + "="):
+                return Option(kind, option[len(flag) + 1 :])
+    if option.startswith("-I"):
+        return Option(OptionKind.FOLDER, option[2:].strip())
+    return Option(OptionKind.OTHER, option)
+
+
+def with_absolute_folders(options: Sequence[str], folder: str) -> tuple[str, ...]:
+    """The options with each relative folder taken from `folder`: where the kernel was asked for.
+
+    Options that name no relative folder stay exactly as they were written.
+    """
+    if all(_is_settled(option) for option in read_options(options)):
+        return tuple(options)
+    settled = []
+    for option in read_options(options):
+        if option.kind is OptionKind.FOLDER:
+            settled.append("-I" + os.path.join(folder, option.value))
+        elif option.kind is OptionKind.HEADER:
+            settled.append("-include=" + _nearby(folder, option.value))
+        else:
+            settled.append(option.value)
+    return tuple(settled)
+
+
+def _is_settled(option: Option) -> bool:
+    return option.kind is OptionKind.OTHER or os.path.isabs(option.value)
+
+
+def _nearby(folder: str, header: str) -> str:
+    """A header that is included first is looked for in the working folder, then as any other."""
+    path = os.path.join(folder, header)
+    return path if os.path.isfile(path) else header

@@ -1,0 +1,54 @@
+"""What CuPy asks its compiler for: one kernel, as a value that can be kept and sent on."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+_KERNEL = re.compile(
+    r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:[\w:<>*&]+\s+)+?(\w+)\s*\("
+)
+_LABEL_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRequest:
+    """One call of CuPy's compiler: everything that the artifact depends on, but for headers."""
+
+    source: str
+    """CUDA C++, with the `#include` lines that CuPy puts in front."""
+    options: tuple[str, ...]
+    """As CuPy hands them to its compiler, in order."""
+    arch: str
+    """Compute capability without its dot: `"90"`."""
+    backend: str = "nvrtc"
+    """`"nvrtc"` or `"nvcc"`."""
+    name_expressions: tuple[str, ...] = ()
+    """C++ names of the template instances that are asked for, as they were spelled."""
+    jitify: bool = False
+    """Whether jitify prepares the source."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of the request alone."""
+        text = repr((self.source, self.options, self.arch, self.backend, self.name_expressions))
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """What people call the kernel: its functions' names, in 60 characters at most."""
+        names = list(self.name_expressions) or _KERNEL.findall(self.source)
+        text = ", ".join(dict.fromkeys(names)) or "kernel without a name"
+        return text if len(text) <= _LABEL_LENGTH else text[: _LABEL_LENGTH - 1] + "…"
+
+    def may_define(self, function: str) -> bool:
+        """Whether the module may have a function of this very name, by the look of its source.
+
+        A function keeps its name when it is `extern "C"`; a mangled one may be asked for by its
+        mangled name. What cannot be told from the text is asked of the compiler.
+        """
+        if function in self.name_expressions:
+            return True
+        pattern = rf"\b{re.escape(function)}\b"
+        return 'extern "C"' in self.source and re.search(pattern, self.source) is not None

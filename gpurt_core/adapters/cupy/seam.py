@@ -1,0 +1,336 @@
+"""The compile seam: where CuPy asks for every one of its modules, and gets one that is steered.
+
+It works on any device and at any time, also on CuPy that has been in use. What is compiled is
+counted to the recorder in force; what a launch does is what the modes in force say. Kernels come
+from an environment, if there is one, and from CuPy's own cache if there is none.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gpurt_core.adapters.cupy import versions
+from gpurt_core.adapters.cupy.artifact import CudaArtifact
+from gpurt_core.adapters.cupy.cached import CachedLoader
+from gpurt_core.adapters.cupy.compiler import CudaCompiler, CudaKernel
+from gpurt_core.adapters.cupy.device import ModuleLoader, SteeredDevice
+from gpurt_core.adapters.cupy.headers import HeaderSet
+from gpurt_core.adapters.cupy.keys import KernelKey, KeyMaker
+from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
+from gpurt_core.adapters.cupy.options import with_absolute_folders
+from gpurt_core.adapters.cupy.request import KernelRequest
+from gpurt_core.adapters.cupy.target import ArtifactStore, CudaTarget
+from gpurt_core.compilation import ArtifactCompiler, KernelEvent, KernelLoader
+from gpurt_core.execution.overrides import republish
+
+if TYPE_CHECKING:
+    from gpurt_core.adapters.cupy.null_device import NullDevice
+
+SEAM_MODULE = "cupy.cuda.compiler"
+"""The module that has the one function that the seam replaces."""
+
+
+class CupySeam:
+    """The seam of this process."""
+
+    def __init__(
+        self,
+        store: ArtifactStore | None,
+        *,
+        null_device: NullDevice | None = None,
+        parallelism: int | None = None,
+        observer: SeamObserver | None = None,
+        compiler: ArtifactCompiler[str, Any, CudaArtifact] | None = None,
+    ) -> None:
+        """With no `store` kernels come from CuPy's own cache, and nothing is ever queued.
+
+        `parallelism` is how many compile at once; `compiler` compiles them, if not NVRTC on
+        threads of this process.
+        """
+        self._store = store
+        self._null_device = null_device
+        self._parallelism = parallelism
+        self._observer = observer or SeamObserver()
+        self._chosen_compiler = compiler
+        self._devices: dict[int, SteeredDevice] = {}
+        self._lock = threading.RLock()
+        self._eager = False
+        self._module: Any = None
+        self._original: Callable[..., Any] | None = None
+        self._keys: KeyMaker | None = None
+        self.kernels: dict[str, CudaKernel] = {}
+        """Every kernel that was asked for, by its id."""
+
+    # Installing
+
+    @property
+    def installed(self) -> bool:
+        """Whether CuPy asks this seam."""
+        return self._original is not None
+
+    def install(self, module: Any) -> None:
+        """Puts the seam into `cupy.cuda.compiler`; raises `UnsupportedCuPy`."""
+        import cupy
+
+        versions.require_supported(cupy, module)
+        self._module, self._keys = module, KeyMaker(module)
+        self._original = module._compile_module_with_cache
+        module._compile_module_with_cache = self._compile_module_with_cache
+
+    def uninstall(self) -> None:
+        """Takes it out. Functions that CuPy has been given stay steered."""
+        if self._original is not None:
+            self._module._compile_module_with_cache = self._original
+            self._original = None
+
+    # What is asked of it as a whole
+
+    @property
+    def eager(self) -> bool:
+        """Whether kernels are compiled where they are asked for, though launches are dropped."""
+        return self._eager
+
+    @eager.setter
+    def eager(self, value: bool) -> None:
+        self._eager = value
+        for device in list(self._devices.values()):
+            device.eager = value
+        republish()  # so that functions that were reached before look again
+
+    @property
+    def queued_count(self) -> int:
+        """How many kernels are queued, over all devices."""
+        return sum(device.loader.queued_count for device in list(self._devices.values()))
+
+    def compile_queued(self) -> None:
+        """Compiles what is queued, device by device."""
+        for device in list(self._devices.values()):
+            if device.loader.queued_count:
+                device.loader.compile_queued()
+
+    def abandon_queued(self) -> None:
+        """Drops what is queued."""
+        for device in list(self._devices.values()):
+            device.loader.abandon_queued()
+
+    def begin_generation(self) -> None:
+        """Starts accounting anew: each kernel is obtained again when it is next reached."""
+        for device in list(self._devices.values()):
+            device.loader.begin_generation()
+        self.forget_memos()
+        republish()
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Starts accounting anew for these kernels alone."""
+        for device in list(self._devices.values()):
+            device.loader.forget(ids)
+        self.forget_memos()
+        republish()
+
+    @contextmanager
+    def another_store(self, store: ArtifactStore) -> Iterator[None]:
+        """Kernels come from `store`, and are kept there, for the length of a block.
+
+        What was queued before waits for the end of it; what is queued in it is compiled in it.
+        """
+        before, devices = self._store, self._devices
+        loaders = {number: device.loader for number, device in devices.items()}
+        self._store = store
+        for device in devices.values():
+            device.loader = self._new_loader(device.number)
+        self.begin_generation()
+        try:
+            yield
+            self.compile_queued()
+        finally:
+            self.abandon_queued()
+            self._store = before
+            for number, device in devices.items():
+                device.loader = loaders.get(number) or self._new_loader(number)
+            self.begin_generation()
+
+    def forget_memos(self) -> None:
+        """Has CuPy ask again for what it has kept."""
+        if self._original is not None:
+            import cupy
+
+            cupy.clear_memo()
+
+    # Kernels of an earlier run
+
+    def restore(self, id: str, kernel: CudaKernel) -> bool:
+        """Queues a kernel that an earlier run left, on a device that it was meant for.
+
+        Says whether it did: one that was asked for under another compiler is of no use now.
+        """
+        if self._keys is None or not self._keys.is_current(kernel.request, kernel.key.parts):
+            return False
+        for number in range(self._device_count()):
+            device = self._device(number)
+            if self._arch_of(number) == kernel.request.arch:
+                self.kernels.setdefault(id, kernel)
+                device.loader.enqueue(id, kernel)
+                return True
+        return False
+
+    def _device_count(self) -> int:
+        from cupy.cuda import runtime
+
+        return int(runtime.getDeviceCount())
+
+    def _arch_of(self, number: int) -> str:
+        from cupy.cuda import Device
+
+        with Device(number):
+            return str(self._module._get_arch())
+
+    # One kernel
+
+    def _compile_module_with_cache(
+        self,
+        source: str,
+        options: tuple[str, ...] = (),
+        *,
+        arch: str | None = None,
+        extra_source: str | None = None,
+        backend: str = "nvrtc",
+        enable_cooperative_groups: bool = False,
+        name_expressions: Sequence[str] | None = None,
+        log_stream: Any = None,
+        jitify: bool = False,
+        to_ltoir: bool = False,
+    ) -> Any:
+        """In the place of CuPy's function of this name."""
+        __tracebackhide__ = True
+        from gpurt_core.adapters.cupy.functions import SteeredModule
+
+        assert self._original is not None
+        call = partial(
+            self._original,
+            source,
+            options,
+            arch=arch,
+            extra_source=extra_source,
+            backend=backend,
+            enable_cooperative_groups=enable_cooperative_groups,
+            name_expressions=name_expressions,
+            log_stream=log_stream,
+            jitify=jitify,
+            to_ltoir=to_ltoir,
+        )
+        nonsense = backend not in ("nvrtc", "nvcc") or (
+            backend == "nvcc" and (jitify or name_expressions is not None)
+        )
+        if to_ltoir or nonsense:  # which CuPy refuses; intermediate code is no kernel
+            return call()
+        request = self._request(source, options, arch, backend, name_expressions, jitify)
+        device = self._device(_current_device())
+        id, kernel = self._identify(request, call)
+        module = SteeredModule(id, kernel, device)
+        module.reach()
+        if log_stream is not None and self._store is not None:
+            log_stream.write(module.load().artifact.log)
+        return module
+
+    def _request(
+        self,
+        source: str,
+        options: tuple[str, ...],
+        arch: str | None,
+        backend: str,
+        name_expressions: Sequence[str] | None,
+        jitify: bool,
+    ) -> KernelRequest:
+        """The call as a value, with the options that CuPy adds to it."""
+        options = (*options, "-ftz=true")
+        if self._module._get_bool_env_variable("CUPY_CUDA_COMPILE_WITH_DEBUG", False):
+            options = (*options, "--device-debug", "--generate-line-info")
+        if jitify and "-DCUPY_USE_JITIFY" not in options:
+            options = (*options, "-DCUPY_USE_JITIFY")
+        return KernelRequest(
+            source=source,
+            options=with_absolute_folders(options, os.getcwd()),
+            arch=self._module._get_arch() if arch is None else arch,
+            backend=backend,
+            name_expressions=tuple(name_expressions or ()),
+            jitify=jitify or "-DCUPY_USE_JITIFY" in options,
+        )
+
+    def _identify(self, request: KernelRequest, call: Callable[[], Any]) -> tuple[str, CudaKernel]:
+        if self._store is None:
+            key = KernelKey(request.digest, {}, HeaderSet())
+        else:
+            assert self._keys is not None
+            key = self._keys.key(request)
+        kernel = CudaKernel(request, key, call)
+        self.kernels.setdefault(key.id, kernel)
+        return key.id, kernel
+
+    def _device(self, number: int) -> SteeredDevice:
+        device = self._devices.get(number)
+        if device is None:
+            with self._lock:
+                device = self._devices.get(number) or self._new_device(number)
+                self._devices[number] = device
+        return device
+
+    def _new_device(self, number: int) -> SteeredDevice:
+        device = SteeredDevice(number, self._new_loader(number), self._null_device, self._reached)
+        device.eager = self._eager
+        return device
+
+    def _new_loader(self, number: int) -> ModuleLoader:
+        if self._store is None:
+            return CachedLoader(self._module, self._settled)
+        compiler = self._chosen_compiler or CudaCompiler(self._module)
+        target = CudaTarget(
+            compiler, self._store, partial(self._load_module, number), self.label_of
+        )
+        return KernelLoader(target, parallelism=self._parallelism, on_settled=self._settled)
+
+    def _load_module(self, number: int, id: str, artifact: CudaArtifact) -> Any:
+        from cupy.cuda import Device, function
+
+        module = function.Module()
+        with Device(number):
+            module.load(artifact.image)
+        for name in self._devices[number].expected_functions.pop(id, ()):
+            if not artifact.defines(artifact.names.get(name, name)):
+                self._observer.function_missing(id, self.label_of(id), name)
+        return module
+
+    def label_of(self, id: str) -> str:
+        """What people call a kernel."""
+        kernel = self.kernels.get(id)
+        return "a kernel" if kernel is None else kernel.label
+
+    # What it tells
+
+    def _reached(self, id: str, kernel: CudaKernel) -> None:
+        self._observer.reached(id, kernel.label)
+
+    def _settled(self, event: KernelEvent) -> None:
+        kernel = self.kernels[str(event.id)]
+        self._observer.settled(
+            KernelReport(
+                id=str(event.id),
+                label=kernel.label,
+                arch=kernel.request.arch,
+                outcome=event.outcome,
+                seconds=event.seconds,
+                log=None if event.error is None else event.error.log,
+                parts=dict(kernel.key.parts),
+                tried_by=event.tried_by,
+            )
+        )
+
+
+def _current_device() -> int:
+    from cupy_backends.cuda.api import runtime
+
+    return int(runtime.getDevice())
