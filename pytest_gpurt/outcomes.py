@@ -1,0 +1,140 @@
+"""What a test's outcome is in a pass that drops launches.
+
+A failure after reading the device back means nothing: the test is *discarded*. A failure without
+that may come from a kernel that was queued where CuPy would have compiled it: the test runs once
+more, with each kernel compiled where it is asked for, and that run is its result.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+if TYPE_CHECKING:
+    from pytest_gpurt.reading import ReadingHooks
+    from pytest_gpurt.run import GpuRun
+
+DISCARDED = "discarded"
+EAGER_MARKER = "gpu_eager"
+
+
+class OutcomeHooks:
+    """Decides outcomes, and runs tests again."""
+
+    def __init__(self, run: GpuRun, reading: ReadingHooks) -> None:
+        self._run = run
+        self._reading = reading
+        self._first_attempt = False
+        self._failed_unread = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Gathers a test's kernels; leaves it to others to run it where that was not enough."""
+        if not self._run.gathers:
+            return None
+        if self._run.always_eager or item.get_closest_marker(EAGER_MARKER) is not None:
+            self._run.run_eagerly(item)
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = self._gather(item, nextitem)
+        if self._failed_unread:
+            self._prepare_again(item)
+            return None
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _gather(self, item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
+        self._first_attempt, self._failed_unread = True, False
+        try:
+            return runtestprotocol(item, log=False, nextitem=nextitem)
+        finally:
+            self._first_attempt = False
+
+    def _prepare_again(self, item: pytest.Item) -> None:
+        self._run.run_eagerly(item)
+        info = getattr(item, "_fixtureinfo", None)
+        for definitions in () if info is None else info.name2fixturedefs.values():
+            for definition in definitions:
+                cached = definition.cached_result
+                if cached is not None and cached[2] is not None:
+                    definition.cached_result = None  # it failed: it is tried again, too
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Turns a failure on meaningless data into what it is."""
+        report = yield
+        if not self._run.discards or not report.failed:
+            return report
+        if self._reading.has_read(item) and not _is_about_statistics(call.excinfo):
+            _discard(report, call)
+        elif self._first_attempt and self._reached_a_kernel(item):
+            self._failed_unread = True
+            _silence(report, call)
+        return report
+
+    def _reached_a_kernel(self, item: pytest.Item) -> bool:
+        """One that reached none would fail in the same way."""
+        return self._run.journal is not None and self._run.journal.was_busy(item.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """A category of its own."""
+        if getattr(report, "gpurt_discarded", False):
+            return DISCARDED, "D", ("DISCARDED", {"yellow": True})
+        return None
+
+
+def _discard(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
+    path, line, _ = report.location
+    said = "" if call.excinfo is None else call.excinfo.exconly(tryshort=True).splitlines()[0]
+    reason = f"Discarded: read device memory that no launch had written; then: {said}"
+    report.outcome = "skipped"
+    report.longrepr = (path, (line or 0) + 1, reason)
+    vars(report)["gpurt_discarded"] = True  # travels with the report, to other processes too
+    call.excinfo = None  # no debugger for it
+
+
+def _silence(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
+    """A subtest of a first attempt is logged at once, and must not fail the run."""
+    report.outcome = "passed"
+    report.longrepr = None
+    call.excinfo = None
+
+
+def _is_about_statistics(excinfo: pytest.ExceptionInfo[BaseException] | None) -> bool:
+    """Whether the failing statement looked at counts, which mean what they say."""
+    from gpurt_core.execution import (
+        AutotuneStatistics,
+        CompilationStatistics,
+        ExecutionStatistics,
+        StatisticsReader,
+    )
+    from pytest_gpurt.statistics import StatisticsMismatch
+
+    if excinfo is None:
+        return False
+    if isinstance(excinfo.value, StatisticsMismatch):
+        return True
+    if not isinstance(excinfo.value, AssertionError):
+        return False
+    kinds = (StatisticsReader, ExecutionStatistics, CompilationStatistics, AutotuneStatistics)
+    frame = excinfo.traceback[-1]
+    names = _names_in(str(frame.statement))
+    values = {**frame.frame.f_globals, **frame.frame.f_locals}
+    return any(isinstance(values.get(name), kinds) for name in names)
+
+
+def _names_in(statement: str) -> set[str]:
+    try:
+        tree = ast.parse(statement.strip())
+    except SyntaxError:
+        return set()
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

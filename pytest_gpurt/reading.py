@@ -1,0 +1,83 @@
+"""Which tests have looked at device memory, in a pass in which what they see there means nothing.
+
+A test has when it read back itself, or when something did that it depends on: a wider fixture of
+its, the import of its module, a conftest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_gpurt.run import GpuRun
+
+
+class ReadingHooks:
+    """Watches reads, and ends a test that keeps reading."""
+
+    def __init__(self, run: GpuRun) -> None:
+        self._run = run
+        self._before_attempt = 0
+        self._modules: set[str] = set()
+        self._fixtures: set[int] = set()
+        self._everything = False
+
+    def has_read(self, item: pytest.Item) -> bool:
+        """Whether the running test has looked at device memory, or what it depends on has."""
+        if self._reads > self._before_attempt or self._everything:
+            return True
+        if any(parent.nodeid in self._modules for parent in item.listchain()):
+            return True
+        info = getattr(item, "_fixtureinfo", None)
+        definitions = {} if info is None else info.name2fixturedefs
+        return any(id(one) in self._fixtures for many in definitions.values() for one in many)
+
+    @property
+    def _reads(self) -> int:
+        monitor = self._run.reads
+        return 0 if monitor is None else monitor.count
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Iterator[None]:
+        """Conftests have been imported by now."""
+        self._everything = self._reads > 0
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """A module may read when it is imported."""
+        before = self._reads
+        result = yield
+        if self._reads > before:
+            self._modules.add(collector.nodeid)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        """Each attempt at a test is watched anew."""
+        self._before_attempt = self._reads
+        if self._run.reads is not None:
+            self._run.reads.begin(self._run.options.read_limit)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, Any]:
+        """A wider fixture that reads taints every test that uses it."""
+        before = self._reads
+        try:
+            return (yield)
+        finally:
+            if self._reads > before and fixturedef.scope != "function":
+                self._fixtures.add(id(fixturedef))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Iterator[None]:
+        """No limit between tests."""
+        try:
+            return (yield)
+        finally:
+            if self._run.reads is not None:
+                self._run.reads.begin(None)

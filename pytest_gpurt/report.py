@@ -1,0 +1,118 @@
+"""The JSON report: what was counted, for the run and for each test."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_gpurt.batch import BatchHooks
+    from pytest_gpurt.run import GpuRun
+
+SCHEMA = 1
+
+_RANK = ("passed", "xfailed", "xpassed", "skipped", "discarded", "failed", "error")
+"""A test has several reports: what counts most is its outcome."""
+
+
+class ReportHooks:
+    """Notes outcomes, and writes the report at the end."""
+
+    def __init__(self, run: GpuRun, batch: BatchHooks) -> None:
+        self._run = run
+        self._batch = batch
+        self.outcomes: dict[str, str] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Iterator[None]:
+        """Notes what a test comes to; a new attempt begins anew."""
+        outcome = outcome_of(report)
+        if report.when == "setup":
+            self.outcomes[report.nodeid] = outcome if outcome != "passed" else "incomplete"
+        elif outcome != "passed" or self.outcomes.get(report.nodeid) == "incomplete":
+            before = self.outcomes.get(report.nodeid, "passed")
+            worse = before == "incomplete" or _RANK.index(outcome) > _RANK.index(before)
+            if report.when == "call" or worse:
+                self.outcomes[report.nodeid] = outcome
+        return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Writes the report, if one was asked for."""
+        path = self._run.options.report
+        if path is not None:
+            try:
+                _write(path, self.content())
+            except OSError as error:
+                self._run.notes.append(f"--gpu-report {path}: {error.strerror}")
+
+    def content(self) -> dict[str, Any]:
+        """The report, as what becomes JSON."""
+        mode = self._run.options.mode
+        accounting = self._run.accounting
+        entries = [] if accounting is None else list(accounting.entries.values())
+        total = _statistics(None if accounting is None else accounting.total)
+        return {
+            "schema": SCHEMA,
+            "mode": None if mode is None else mode.value,
+            "architectures": list(self._run.options.architectures) if self._run.gathers else [],
+            "statistics": total,
+            "tests": self._tests({entry.name: entry for entry in entries}),
+            "fixtures": {
+                entry.name: {"statistics": _statistics(entry.statistics)}
+                for entry in entries
+                if entry.kind != "test" and any_count(entry.total)
+            },
+            "failures": [asdict(failure) for failure in self._batch.unhandled],
+        }
+
+    def _tests(self, entries: dict[str, Any]) -> dict[str, Any]:
+        tests: dict[str, dict[str, Any]] = {}
+        for nodeid in dict.fromkeys([*self.outcomes, *entries]):
+            entry = entries.get(nodeid)
+            if entry is not None and entry.kind != "test":
+                continue
+            tests[nodeid] = {
+                "outcome": self.outcomes.get(nodeid, "incomplete"),
+                "statistics": _statistics(None if entry is None else entry.statistics),
+            }
+            if entry is not None and len(entry.attempts) > 1:
+                counted = [_statistics(attempt.statistics()) for attempt in entry.attempts]
+                tests[nodeid]["attempts"] = counted
+        return tests
+
+
+def outcome_of(report: pytest.TestReport) -> str:
+    """What a report says, in one word."""
+    if getattr(report, "gpurt_discarded", False):
+        return "discarded"
+    if hasattr(report, "wasxfail"):
+        return "xpassed" if report.passed else "xfailed"
+    if report.failed and report.when != "call":
+        return "error"
+    return report.outcome if report.outcome in _RANK else "passed"
+
+
+def any_count(statistics: Any) -> bool:
+    """Whether anything was counted."""
+    return bool(statistics.compilation.registered or statistics.autotune.registered)
+
+
+def _statistics(statistics: Any) -> dict[str, Any]:
+    from gpurt_core.execution import ExecutionStatistics
+
+    return asdict(ExecutionStatistics() if statistics is None else statistics)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """At once or not at all: a report that is half there is worse than none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(beside, path)

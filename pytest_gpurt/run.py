@@ -1,0 +1,277 @@
+"""One run of the plugin: what its hooks share.
+
+It begins before any conftest is read and ends when pytest is done. Nothing of CuPy is imported for
+it; what needs CuPy is made when the suite imports that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpurt_core.adapters.cupy import early
+from pytest_gpurt.options import GpuMode, GpuOptions
+
+if TYPE_CHECKING:
+    from gpurt_core.adapters.cupy.null_device import NullDevice, ReadMonitor
+    from gpurt_core.adapters.cupy.seam import CupySeam
+    from gpurt_core.environment import Environment
+    from gpurt_core.execution import StatisticsCollector
+    from pytest_gpurt.accounting import Accounting
+    from pytest_gpurt.kernels import KernelJournal
+
+SEAM_MODULE = "cupy.cuda.compiler"
+
+_FLUSH_SECONDS = 2.0
+"""How old what was gathered gets before it is written down: what a killed run loses."""
+
+
+class GpuRun:
+    """The state of a run."""
+
+    def __init__(self, config: pytest.Config, options: GpuOptions) -> None:
+        self.config = config
+        self.options = options
+        self.environment: Environment | None = None
+        self.environment_before = 0
+        """Kernels that the environment had when the run began."""
+        self.accounting: Accounting | None = None
+        """`None` as long as nothing in the run has to do with kernels."""
+        self.journal: KernelJournal | None = None
+        self.seam: CupySeam | None = None
+        self.null_device: NullDevice | None = None
+        self.reads: ReadMonitor | None = None
+        """Where reading back is seen; `None` where it means what it says."""
+        self.batch_seconds = 0.0
+        """Wall-clock time spent on compiling in batches."""
+        self.notes: list[str] = []
+        """Lines for the summary: troubles of the environment."""
+        self.unstored = 0
+        """Compiled kernels that the environment could not keep."""
+        self.current: pytest.Item | None = None
+        """The running test."""
+        self.collected = False
+        """Whether collection is over."""
+        self.always_eager = False
+        """Whether every test that runs now compiles its kernels where they are asked for."""
+        self.eager_tests: set[str] = set()
+        """Tests that ran so: what they made of a kernel that does not compile is their result."""
+        self._flushed = time.monotonic()
+
+    @property
+    def gathers(self) -> bool:
+        """Whether launches are dropped and kernels queued."""
+        return self.options.mode is GpuMode.COMPILE_ONLY
+
+    @property
+    def discards(self) -> bool:
+        """Whether launches are dropped, so that what is read back means nothing."""
+        return self.options.mode in (GpuMode.COMPILE_ONLY, GpuMode.AUTOTUNE)
+
+    # Beginning and end
+
+    def begin(self) -> None:
+        """Prepares what the mode asks for; raises `pytest.UsageError` where it cannot be."""
+        if self.gathers:
+            from pytest_gpurt.start import install_null_device
+
+            install_null_device(self.config, self.options.architectures)
+        if self.options.mode is not None:
+            self.environment = self._open_environment()
+            self.start_counting()
+        early.when_imported(SEAM_MODULE, self._install_seam)
+
+    def end(self) -> None:
+        """Leaves CuPy and the process as they were, but for the null device."""
+        early.forget(SEAM_MODULE, self._install_seam)
+        if self.seam is not None:
+            self.seam.abandon_queued()
+            self.seam.uninstall()
+        if self.accounting is not None:
+            self.accounting.close()
+        if self.environment is not None:
+            self.environment.close()
+
+    def start_counting(self) -> Accounting:
+        """Starts counting, if it has not been."""
+        if self.accounting is None:
+            from gpurt_core.execution import ProcessMode
+            from pytest_gpurt.accounting import Accounting
+            from pytest_gpurt.kernels import KernelJournal
+
+            modes = {
+                GpuMode.COMPILE_ONLY: ProcessMode.COMPILE_ONLY,
+                GpuMode.AUTOTUNE: ProcessMode.COMPILE_AND_AUTOTUNE,
+            }
+            chosen = self.options.mode and modes.get(self.options.mode)
+            self.journal = KernelJournal()
+            self.accounting = Accounting(chosen or ProcessMode.EXECUTE)
+            self.accounting.open()
+        return self.accounting
+
+    def _open_environment(self) -> Environment:
+        from gpurt_core.environment import Environment
+        from gpurt_core.errors import EnvironmentUnavailable
+
+        try:
+            environment = Environment.open(
+                self.options.environment,
+                size_limit=self.options.size_limit,
+                must_write=self.gathers,
+                warn=self.notes.append,
+            )
+        except EnvironmentUnavailable as error:
+            raise pytest.UsageError(str(error)) from None
+        self.environment_before = environment.health().artifacts
+        return environment
+
+    def _install_seam(self, module: ModuleType) -> None:
+        """CuPy has just been imported."""
+        from gpurt_core.adapters.cupy.null_device import NullDevice
+        from gpurt_core.adapters.cupy.seam import CupySeam
+        from gpurt_core.compilation import usable_cpus
+        from gpurt_core.errors import UnsupportedCuPy
+
+        self.start_counting()
+        self.null_device = NullDevice.current() if self.gathers else None
+        seam = CupySeam(
+            self.environment,
+            null_device=self.null_device,
+            parallelism=self.options.jobs or usable_cpus(),
+            observer=self.journal,
+        )
+        try:
+            seam.install(module)
+        except UnsupportedCuPy as error:
+            if self.options.mode is None:
+                return  # a run that did not ask for anything goes on without counting
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+        self.seam = seam
+        # Until collection is over: what an import catches is real. And in the middle of a test that
+        # runs eagerly, if it is the first to import CuPy.
+        running = self.current is not None and self.current.nodeid in self.eager_tests
+        seam.eager = self.gathers and (running or not self.collected)
+        self.reads = self.null_device.reads if self.null_device is not None else None
+        if self.null_device is not None and self.options.architectures_given:
+            self._check_compiler(module)
+
+    def _check_compiler(self, module: ModuleType) -> None:
+        """Ends the run where the installed NVRTC does not know an architecture."""
+        for name in dict.fromkeys(self.options.architectures):
+            try:
+                module._preprocess("", (), name.removeprefix("sm_"), "nvrtc")
+            except module.CompileException:
+                version = ".".join(map(str, module._get_nvrtc_version()))
+                pytest.exit(
+                    f"--gpu-arch: NVRTC {version}, which is installed, does not compile for {name}",
+                    returncode=pytest.ExitCode.USAGE_ERROR,
+                )
+
+    # The queue
+
+    def compile_queued(self) -> None:
+        """Compiles what is queued, and takes the time."""
+        if self.seam is None or not self.seam.queued_count:
+            return
+        began = time.perf_counter()
+        try:
+            self.seam.compile_queued()
+        finally:
+            self.batch_seconds += time.perf_counter() - began
+            self.flush(force=True)
+
+    def flush(self, *, force: bool = False) -> None:
+        """Writes down what was gathered and not compiled yet, so that a killed run leaves it."""
+        if self.environment is None or self.journal is None or self.seam is None:
+            return
+        if not force and time.monotonic() - self._flushed < _FLUSH_SECONDS:
+            return
+        self._flushed = time.monotonic()
+        from gpurt_core.adapters.cupy.payload import encode_kernel
+        from gpurt_core.environment import QueuedEntry
+
+        ids, self.journal.unflushed = self.journal.unflushed, []
+        waiting = [id for id in ids if id not in self.journal.settled_ids]
+        kernels = self.seam.kernels
+        self.environment.queue(
+            [QueuedEntry(id, encode_kernel(kernels[id]), kernels[id].label) for id in waiting]
+        )
+        settled, self.journal.newly_settled = self.journal.newly_settled, []
+        self.environment.dequeue(settled)
+
+    def run_eagerly(self, item: pytest.Item) -> None:
+        """For the length of this test, kernels are compiled where they are asked for."""
+        self.eager_tests.add(item.nodeid)
+        if self.seam is not None:
+            self.seam.eager = True
+            self.seam.forget_memos()
+
+    def run_lazily(self) -> None:
+        """From here on kernels are queued again."""
+        if self.seam is not None and self.seam.eager:
+            self.seam.eager = False
+
+    # Statistics
+
+    def settle(self) -> None:
+        """What is queued gets its outcome, so that counts are true."""
+        self.compile_queued()
+
+    def begin_generation(self) -> None:
+        """Each kernel is obtained again when it is next reached."""
+        if self.seam is not None:
+            self.seam.begin_generation()
+
+    @contextmanager
+    def fresh_environment(self, folder: Path) -> Iterator[None]:
+        """Kernels come from an empty environment for the length of a block."""
+        from gpurt_core.environment import Environment
+
+        if self.seam is None or self.environment is None:
+            yield from self._fresh_cache(folder)
+            return
+        with Environment.open(folder, warn=self.notes.append) as environment:
+            with self.seam.another_store(environment):
+                yield
+            self.environment.take_over(environment)
+
+    def _fresh_cache(self, folder: Path) -> Iterator[None]:
+        """The same for a run that only counts: CuPy's own cache is empty."""
+        from gpurt_core.adapters.cupy.cached import fresh_cache
+
+        with fresh_cache(folder):
+            self.begin_generation()
+            yield
+        self.begin_generation()
+
+    def parts_kept(self, label: str) -> list[dict[str, str]]:
+        """What the ids of the kernels of this name in the environment were made of."""
+        from gpurt_core.adapters.cupy.artifact import CudaArtifact
+
+        if self.environment is None:
+            return []
+        kept = []
+        for id in self.environment.known(label):
+            content = self.environment.artifact(id)
+            artifact = None if content is None else CudaArtifact.decode(content)
+            if artifact is not None:
+                kept.append(dict(artifact.parts))
+        return kept
+
+    def attempt_of(self, item: pytest.Item) -> StatisticsCollector:
+        """The collector of the running attempt of a test."""
+        return self.start_counting().entries[item.nodeid].attempts[-1]
+
+
+run_key = pytest.StashKey[GpuRun]()
+
+
+def run_of(config: pytest.Config) -> GpuRun:
+    """The run of a configuration."""
+    return config.stash[run_key]
