@@ -10,7 +10,7 @@ _TABLE: dict[str, dict[str, tuple[str, int]]] = {
         "test_an_expected_failure_stays_one": ("xfailed", 0),
     },
     "test_text.py": {
-        "test_words_are_split": ("passed", 0),
+        "test_words_are_joined": ("passed", 0),
         "test_numbers_are_printed[0]": ("passed", 0),
         "test_numbers_are_printed[1]": ("passed", 0),
         "test_numbers_are_printed[2]": ("passed", 0),

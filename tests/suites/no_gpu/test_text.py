@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 
-def test_words_are_split() -> None:
-    assert "one two".split() == ["one", "two"]
+def test_words_are_joined() -> None:
+    assert " ".join(["one", "two"]) == "one two"
 
 
 @pytest.mark.parametrize("number", range(3))
