@@ -36,6 +36,7 @@ _TABLE: dict[str, dict[str, tuple[str, int]]] = {
         "test_an_exception_of_a_read_value_is_no_failure": ("discarded", 1),
         "test_a_wrong_value_on_the_host_is_a_failure": ("failed", 1),
         "test_a_wrong_shape_is_a_failure_though_the_message_shows_the_array": ("failed", 1),
+        "test_a_failure_without_a_read_is_one_though_the_traceback_shows_the_array": ("failed", 1),
         "test_a_right_shape_passes": ("passed", 1),
         "test_a_loop_that_waits_to_converge_is_ended": ("discarded", 1),
         "test_a_loop_that_swallows_exceptions_is_ended": ("discarded", 1),

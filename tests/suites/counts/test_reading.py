@@ -47,6 +47,19 @@ def test_a_wrong_shape_is_a_failure_though_the_message_shows_the_array(
     assert values.shape == (3, 2)
 
 
+@pytest.fixture
+def table() -> Any:
+    """An array that a traceback shows, among the arguments of its test."""
+    return cupy.zeros((2, 3))
+
+
+def test_a_failure_without_a_read_is_one_though_the_traceback_shows_the_array(
+    gpu_stats: GpuStatistics, table: Any
+) -> None:
+    columns = (table * 2).shape[1]
+    assert columns == 2
+
+
 def test_a_right_shape_passes() -> None:
     assert (cupy.zeros((2, 3), cupy.complex128) * 3).shape == (2, 3)
 
