@@ -1,0 +1,177 @@
+"""Claims: who does a piece of work, of all processes that share an environment.
+
+A claim is its owner's for as long as the owner lives. On the same machine that is asked of the
+system: a process is known by its number and by when it started. Of an owner on another machine it
+is known by a beat that it keeps adding to; clocks are not compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from gpurt_core.environment.database import Database
+
+_BEAT_SECONDS = 2.0
+_SILENT_SECONDS = 8.0
+"""An owner on another machine that has not beaten for so long is taken for dead."""
+
+
+class Claim:
+    """A piece of work that this process does. Released at the end of a block."""
+
+    def __init__(self, claims: Claims, what: str, token: str) -> None:
+        self.what = what
+        self._claims = claims
+        self._token = token
+
+    def release(self) -> None:
+        """Gives it up; another may claim it. Does nothing the second time."""
+        self._claims.release(self.what, self._token)
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class Claims:
+    """The claims of one environment."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._host = _host()
+        self._lock = threading.Lock()
+        self._held: dict[str, str] = {}
+        self._seen: dict[tuple[str, str], tuple[int, float]] = {}
+        self._beating: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._owner = os.getpid()
+
+    def claim_any(self, whats: Sequence[str]) -> Claim | None:
+        """The first of these that nobody alive has; `None` where all are taken.
+
+        Where nothing can be written there is nobody to share with: it is granted.
+        """
+        if not self._database.writable:
+            return Claim(self, whats[0], "")
+        token = uuid.uuid4().hex
+        nothing: str | None = ""
+        taken = self._database.write(lambda c: self._take(c, whats, token), nothing)
+        if taken is None:
+            return None
+        if taken:
+            self._hold(taken, token)
+        return Claim(self, taken or whats[0], token)
+
+    def is_taken(self, what: str) -> bool:
+        """Whether somebody alive has claimed it: another process, or this one."""
+        row = self._database.read(lambda c: _row(c, what), None)
+        return row is not None and self._is_alive(what, row)
+
+    def release(self, what: str, token: str) -> None:
+        """Gives a claim up, if it is still the one with this token."""
+        with self._lock:
+            self._held.pop(what, None)
+        self._database.write(
+            lambda c: c.execute("DELETE FROM claims WHERE what = ? AND token = ?", (what, token)),
+            None,
+        )
+
+    def close(self) -> None:
+        """Gives all up."""
+        self._closed.set()
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            held, self._held = self._held, {}
+        for what, token in held.items():
+            self.release(what, token)
+
+    def _take(self, connection: sqlite3.Connection, whats: Sequence[str], token: str) -> str | None:
+        for what in whats:
+            row = _row(connection, what)
+            if row is None or not self._is_alive(what, row):
+                pid = os.getpid()
+                connection.execute(
+                    "INSERT OR REPLACE INTO claims (what, host, pid, started, token, beat) "
+                    "VALUES (?, ?, ?, ?, ?, 0)",
+                    (what, self._host, pid, _started(pid) or "", token),
+                )
+                return what
+        return None
+
+    def _is_alive(self, what: str, row: tuple[str, int, str, str, int]) -> bool:
+        host, pid, started, token, beat = row
+        if host == self._host:
+            return _started(pid) == started
+        now = time.monotonic()
+        known, since = self._seen.get((what, token), (-1, now))
+        if beat != known:
+            self._seen[what, token] = (beat, now)
+            return True
+        return now - since < _SILENT_SECONDS
+
+    def _hold(self, what: str, token: str) -> None:
+        with self._lock:
+            if os.getpid() != self._owner:  # a forked child has claims of its own alone
+                self._owner, self._held, self._beating = os.getpid(), {}, None
+            self._held[what] = token
+            if self._beating is None:
+                self._beating = threading.Thread(
+                    target=self._beat, name="gpurt-claims", daemon=True
+                )
+                self._beating.start()
+
+    def _beat(self) -> None:
+        while not self._closed.wait(_BEAT_SECONDS):
+            with self._lock:
+                tokens = list(self._held.values())
+            if tokens:
+                self._database.write(partial(_add_beats, tokens), None)
+
+
+def _add_beats(tokens: Sequence[str], connection: sqlite3.Connection) -> None:
+    update = "UPDATE claims SET beat = beat + 1 WHERE token = ?"
+    connection.executemany(update, [(token,) for token in tokens])
+
+
+def _row(connection: sqlite3.Connection, what: str) -> tuple[str, int, str, str, int] | None:
+    row: tuple[str, int, str, str, int] | None = connection.execute(
+        "SELECT host, pid, started, token, beat FROM claims WHERE what = ?", (what,)
+    ).fetchone()
+    return row
+
+
+def _host() -> str:
+    """This machine, since it was started, as the processes of this container see it."""
+    parts = [os.uname().nodename]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, in ticks since the machine did; `None`: there is none, or a dead one
+    that nobody has waited for."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    return None if fields[0] in "ZX" else fields[19]
