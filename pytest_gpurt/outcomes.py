@@ -8,7 +8,7 @@ more, with each kernel compiled where it is asked for, and that run is its resul
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +30,7 @@ class OutcomeHooks:
         self._reading = reading
         self._first_attempt = False
         self._failed_unread = False
+        self._absences_before = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -73,12 +74,31 @@ class OutcomeHooks:
         report = yield
         if not self._run.discards or not report.failed:
             return report
-        if self._reading.has_read(item) and not _is_about_statistics(call.excinfo):
+        absence = self._new_absence()
+        if absence is not None and not _is_about_statistics(call.excinfo):
+            _skip(report, call, absence)
+        elif self._reading.has_read(item) and not _is_about_statistics(call.excinfo):
             _discard(report, call)
         elif self._first_attempt and self._reached_a_kernel(item):
             self._failed_unread = True
             _silence(report, call)
         return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        """What is missing on this machine is noted for each attempt."""
+        self._absences_before = len(self._absences)
+        return (yield)
+
+    @property
+    def _absences(self) -> Sequence[str]:
+        device = self._run.null_device
+        return () if device is None else device.absences
+
+    def _new_absence(self) -> str | None:
+        """Something that the test asked for and that cannot be had on this machine."""
+        new = self._absences[self._absences_before :]
+        return new[0] if new else None
 
     def _reached_a_kernel(self, item: pytest.Item) -> bool:
         """One that reached none would fail in the same way."""
@@ -90,6 +110,13 @@ class OutcomeHooks:
         if getattr(report, "gpurt_discarded", False):
             return DISCARDED, "D", ("DISCARDED", {"yellow": True})
         return None
+
+
+def _skip(report: pytest.TestReport, call: pytest.CallInfo[None], reason: str) -> None:
+    path, line, _ = report.location
+    report.outcome = "skipped"
+    report.longrepr = (path, (line or 0) + 1, f"Skipped: {reason}")
+    call.excinfo = None
 
 
 def _discard(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
@@ -127,9 +154,17 @@ def _is_about_statistics(excinfo: pytest.ExceptionInfo[BaseException] | None) ->
         return False
     kinds = (StatisticsReader, ExecutionStatistics, CompilationStatistics, AutotuneStatistics)
     frame = excinfo.traceback[-1]
-    names = _names_in(str(frame.statement))
+    names = _names_in(_statement_of(frame))
     values = {**frame.frame.f_globals, **frame.frame.f_locals}
     return any(isinstance(values.get(name), kinds) for name in names)
+
+
+def _statement_of(frame: Any) -> str:
+    """The failing statement; nothing where the source is not there, as of compiled code."""
+    try:
+        return str(frame.statement)
+    except (AssertionError, IndexError, OSError):
+        return ""
 
 
 def _names_in(statement: str) -> set[str]:

@@ -28,8 +28,6 @@ from gpurt_core.environment.place import Unusable
 from gpurt_core.environment.records import Records
 from gpurt_core.errors import EnvironmentUnavailable
 
-_MANY = 500  # ids in one statement; SQLite takes 999 parameters at least
-
 
 class Environment:
     """An open environment. Use `open`."""

@@ -61,7 +61,8 @@ class Records:
         found: dict[str, float] = {}
         for start in range(0, len(values), _AT_ONCE):
             some = values[start : start + _AT_ONCE]
-            found.update(self._database.read(partial(_longest, column, some), {}))
+            nothing: dict[str, float] = {}
+            found.update(self._database.read(partial(_longest, column, some), nothing))
         return found
 
 

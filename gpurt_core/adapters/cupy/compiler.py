@@ -39,9 +39,22 @@ class CudaKernel:
 class CudaCompiler:
     """NVRTC, or nvcc where the kernel asks for it; safe on any thread."""
 
-    def __init__(self, compiler: Any) -> None:
-        """`compiler` is the module `cupy.cuda.compiler`."""
+    def __init__(
+        self,
+        compiler: Any,
+        *,
+        target: Callable[[str], tuple[str, str]] | None = None,
+        precompiled_headers: str | None = None,
+    ) -> None:
+        """`compiler` is the module `cupy.cuda.compiler`.
+
+        `target` gives the option and the kind of image for an architecture, as CuPy would choose
+        them; `precompiled_headers` is a folder of this process's own, in which NVRTC keeps the
+        headers that it has read: the images are the same bytes.
+        """
         self._compiler = compiler
+        self._target = target or compiler._get_arch_for_options_for_nvrtc
+        self._precompiled_headers = precompiled_headers
 
     def lower(self, id: str, kernel: CudaKernel) -> CudaKernel:
         """CUDA has one step."""
@@ -80,8 +93,9 @@ class CudaCompiler:
     def _nvrtc(
         self, id: str, request: KernelRequest, options: tuple[str, ...], log: io.StringIO
     ) -> tuple[bytes, dict[str, str]]:
-        path = f"{_FOLDER}/{id}.cu"
-        flag, method = self._compiler._get_arch_for_options_for_nvrtc(request.arch)
+        # Headers that were kept are only found again by a source of the same name.
+        path = f"{_FOLDER}/{id if self._precompiled_headers is None else 'kernel'}.cu"
+        flag, method = self._target(request.arch)
         separate = self._compiler._is_cudadevrt_needed(options)
         options = (*options, flag)
         headers: Any = ()
@@ -89,12 +103,16 @@ class CudaCompiler:
         if request.jitify:
             options, headers, names = self._compiler._jitify_prep(request.source, options, path)
         else:
-            options = (*options, "--device-as-default-execution-space")
+            options = (*options, "--device-as-default-execution-space", *self._keeping())
         program = self._compiler._NVRTCProgram(
             request.source, path, headers, names, request.name_expressions or None, method
         )
         image, mapping = program.compile(options, log)
         return self._linked(image) if separate else image, mapping or {}
+
+    def _keeping(self) -> tuple[str, ...]:
+        folder = self._precompiled_headers
+        return () if folder is None else ("--pch", f"--pch-dir={folder}")
 
     def _linked(self, image: bytes) -> bytes:
         """Relocatable code becomes a module with the device's own runtime library."""

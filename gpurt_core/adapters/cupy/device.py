@@ -53,7 +53,9 @@ class SteeredDevice:
         loader: ModuleLoader,
         null_device: NullDevice | None,
         on_reached: Callable[[str, CudaKernel], object],
+        on_loading: Callable[[int], object],
     ) -> None:
+        """`on_loading` is told how many kernels a load may have to compile."""
         self.number = number
         self.loader = loader
         self.null_device = null_device
@@ -64,6 +66,7 @@ class SteeredDevice:
         """Kernel id to the functions that were taken from it before it was compiled."""
         self._service = f"cuda:{number}"
         self._on_reached = on_reached
+        self._on_loading = on_loading
         self._check_launch: Callable[..., None] | None = None
 
     def verdict(self, stream: Any) -> LaunchMode:
@@ -87,6 +90,7 @@ class SteeredDevice:
         """Loads a kernel that was reached; raises what CuPy would raise."""
         __tracebackhide__ = True
         self._on_reached(id, kernel)
+        self._on_loading(self.loader.queued_count + 1)
         try:
             loaded: LoadedModule = self.loader.load(id, kernel)
             return loaded
@@ -103,9 +107,9 @@ class SteeredDevice:
     def check_launch(
         self, pointer: int, grid: tuple[int, ...], block: tuple[int, ...], shared_mem: int
     ) -> None:
-        """Raises what the driver would refuse of a launch's shape. For null devices."""
-        assert self.null_device is not None
-        self.null_device.check_launch(pointer, grid, block, shared_mem)
+        """Raises what the null device would refuse of a launch's shape; a real one does itself."""
+        if self.null_device is not None:
+            self.null_device.check_launch(pointer, grid, block, shared_mem)
 
 
 def _fresh(error: BaseException) -> BaseException:

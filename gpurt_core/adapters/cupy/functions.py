@@ -25,7 +25,7 @@ _launch = function.Function.__call__
 _launch_linear = function.Function.linear_launch
 
 _MOST_THREADS = 1024
-_SHARED_UNASKED = 48 * 1024
+"""Of a block, on every device."""
 
 
 class SteeredModule(function.Module):  # type: ignore[misc]
@@ -110,8 +110,7 @@ class SteeredFunction(function.Function):  # type: ignore[misc]
         __tracebackhide__ = True
         if self._under is not published.in_force and self._reach(stream):
             return
-        if self._device.is_null:
-            self._device.check_launch(self.ptr, grid, block, shared_mem)
+        self._device.check_launch(self.ptr, grid, block, shared_mem)
         _launch(self, grid, block, args, shared_mem, stream, enable_cooperative_groups)
 
     def linear_launch(
@@ -127,9 +126,8 @@ class SteeredFunction(function.Function):  # type: ignore[misc]
         __tracebackhide__ = True
         if self._under is not published.in_force and self._reach(stream):
             return
-        if (shared_mem or block_max_size > 512) and self._device.is_null:
-            threads = min(block_max_size, size)
-            self._device.check_launch(self.ptr, (1,), (threads,), shared_mem)
+        if shared_mem or block_max_size > _MOST_THREADS:
+            self._device.check_launch(self.ptr, (1,), (min(block_max_size, size),), shared_mem)
         _launch_linear(
             self, size, args, shared_mem, block_max_size, stream, enable_cooperative_groups
         )

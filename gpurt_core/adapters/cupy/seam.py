@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 from gpurt_core.adapters.cupy import versions
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
 from gpurt_core.adapters.cupy.cached import CachedLoader
-from gpurt_core.adapters.cupy.compiler import CudaCompiler, CudaKernel
+from gpurt_core.adapters.cupy.compiler import CudaKernel
 from gpurt_core.adapters.cupy.device import ModuleLoader, SteeredDevice
 from gpurt_core.adapters.cupy.headers import HeaderSet
 from gpurt_core.adapters.cupy.keys import KernelKey, KeyMaker
 from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
 from gpurt_core.adapters.cupy.options import with_absolute_folders
+from gpurt_core.adapters.cupy.pool import CompilePool
 from gpurt_core.adapters.cupy.request import KernelRequest
 from gpurt_core.adapters.cupy.target import ArtifactStore, CudaTarget
-from gpurt_core.compilation import ArtifactCompiler, KernelEvent, KernelLoader
+from gpurt_core.compilation import KernelEvent, KernelLoader, usable_cpus
 from gpurt_core.execution.overrides import republish
 
 if TYPE_CHECKING:
@@ -45,18 +46,16 @@ class CupySeam:
         null_device: NullDevice | None = None,
         parallelism: int | None = None,
         observer: SeamObserver | None = None,
-        compiler: ArtifactCompiler[str, Any, CudaArtifact] | None = None,
     ) -> None:
         """With no `store` kernels come from CuPy's own cache, and nothing is ever queued.
 
-        `parallelism` is how many compile at once; `compiler` compiles them, if not NVRTC on
-        threads of this process.
+        `parallelism` is how many compile at once.
         """
         self._store = store
         self._null_device = null_device
-        self._parallelism = parallelism
+        self._parallelism = parallelism or usable_cpus()
+        self._pool: CompilePool | None = None
         self._observer = observer or SeamObserver()
-        self._chosen_compiler = compiler
         self._devices: dict[int, SteeredDevice] = {}
         self._lock = threading.RLock()
         self._eager = False
@@ -79,6 +78,7 @@ class CupySeam:
 
         versions.require_supported(cupy, module)
         self._module, self._keys = module, KeyMaker(module)
+        self._pool = CompilePool(module, self._parallelism)
         self._original = module._compile_module_with_cache
         module._compile_module_with_cache = self._compile_module_with_cache
 
@@ -87,6 +87,8 @@ class CupySeam:
         if self._original is not None:
             self._module._compile_module_with_cache = self._original
             self._original = None
+        if self._pool is not None:
+            self._pool.close()
 
     # What is asked of it as a whole
 
@@ -109,6 +111,8 @@ class CupySeam:
 
     def compile_queued(self) -> None:
         """Compiles what is queued, device by device."""
+        if self._pool is not None:
+            self._pool.expect(self.queued_count)
         for device in list(self._devices.values()):
             if device.loader.queued_count:
                 device.loader.compile_queued()
@@ -280,17 +284,18 @@ class CupySeam:
         return device
 
     def _new_device(self, number: int) -> SteeredDevice:
-        device = SteeredDevice(number, self._new_loader(number), self._null_device, self._reached)
+        assert self._pool is not None
+        loader, expect = self._new_loader(number), self._pool.expect
+        device = SteeredDevice(number, loader, self._null_device, self._reached, expect)
         device.eager = self._eager
         return device
 
     def _new_loader(self, number: int) -> ModuleLoader:
         if self._store is None:
             return CachedLoader(self._module, self._settled)
-        compiler = self._chosen_compiler or CudaCompiler(self._module)
-        target = CudaTarget(
-            compiler, self._store, partial(self._load_module, number), self.label_of
-        )
+        assert self._pool is not None
+        load = partial(self._load_module, number)
+        target = CudaTarget(self._pool, self._store, load, self.label_of)
         return KernelLoader(target, parallelism=self._parallelism, on_settled=self._settled)
 
     def _load_module(self, number: int, id: str, artifact: CudaArtifact) -> Any:

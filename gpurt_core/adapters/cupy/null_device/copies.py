@@ -107,7 +107,8 @@ class Copies:
         self, target: int, to: Allocation | None, source: int, origin: Allocation | None, size: int
     ) -> None:
         if to is None or to.kind is not MemoryType.DEVICE:
-            pages.copy(target, source, min(size, REAL_BYTES))
+            if self._guard.allows(size):
+                pages.copy(target, source, size)
             return
         first, last = origin.written_within(source, size) if origin else (source, source + size)
         if last <= first:
@@ -119,7 +120,7 @@ class Copies:
             self._zero(last + shift, to, source + size - last)
         else:
             first, last = source, source + size
-        real = min(last - first, REAL_BYTES)
+        real = last - first if origin is None else min(last - first, REAL_BYTES)
         if self._guard.allows(real):
             to.wrote(first + shift, real)
             pages.copy(first + shift, first, real)

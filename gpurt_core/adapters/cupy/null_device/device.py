@@ -135,10 +135,20 @@ class NullDevice:
         """The one that is installed."""
         return cls._installed
 
+    def check_launch(
+        self, function: int, grid: Sequence[int], block: Sequence[int], shared_mem: int
+    ) -> None:
+        """Raises what the driver would refuse of a launch's shape.
+
+        `grid` counts blocks and `block` threads, in up to three dimensions; `shared_mem` is the
+        dynamic shared memory of a block (bytes).
+        """
+        self._launching.check(function, grid, block, shared_mem)
+
     @property
-    def launches(self) -> int:
-        """Launches that reached the driver. They do nothing."""
-        return self._launching.launches
+    def absences(self) -> Sequence[str]:
+        """What was asked for and cannot be had here, a line each: see `libraries`."""
+        return libraries.absences
 
     def register_function(self, resolve: Callable[[], tuple[bytes, str]]) -> int:
         """A handle for a kernel that is not compiled yet.
@@ -163,7 +173,10 @@ class NullDevice:
         if len(self.profiles) == 1:
             native["getDevice"] = shim.Constant(0)
         capsules.replace_functions(runtime, _functions(self._runtime_functions), native)
-        capsules.replace_functions(driver, _functions(self._driver_functions), {})
+        # Every launch comes here from CuPy's compiled code: it costs nothing, and its shape has
+        # been looked at by `check_launch` where that might be refused.
+        launching = {name: shim.none_stub() for name in ("launchKernel", "launchCooperativeKernel")}
+        capsules.replace_functions(driver, _functions(self._driver_functions), launching)
 
 
 def _functions(groups: Sequence[object]) -> dict[str, Callable[..., Any]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpurt_core.adapters.cupy.null_device.profiles import GIB, MIB
+from gpurt_core.adapters.cupy.null_device.profiles import MIB
 
-REAL_BYTES = GIB
-"""At most this much of one copy or fill is done; the rest of a longer one is left as it was. More
-than a test looks at, and it takes a fraction of a second."""
+REAL_BYTES = 256 * MIB
+"""At most this much of one copy or fill within devices is done; the rest of a longer one is left
+as it was. More than a test looks at, and done in a fraction of a second. A copy from or to the host
+has no such bound: the host has that much memory, at the other end."""
 
 _STEP = 64 * MIB
 """After this many written bytes the host is asked what it has left: that takes 50 microseconds."""
@@ -18,7 +19,7 @@ _KEPT_SHARE = 8
 
 
 class HostGuard:
-    """Tells whether a write may become real memory."""
+    """Tells whether a write may become real memory. One that may not is left out."""
 
     def __init__(self) -> None:
         self._written = 0

@@ -44,6 +44,10 @@ _ANSWERED_BY_LIBRARY = frozenset(
 )
 """Functions that touch neither a handle nor a device."""
 
+absences: list[str] = []
+"""What was asked for in this process and is not there, in order: a line each, with a remedy. Code
+may swallow the error, or wrap it in another."""
+
 _HANDLE = 0x6E75_6C6C_0001
 """Every handle of a library: nobody looks at it."""
 
@@ -111,9 +115,11 @@ def _explain_missing(pathfinder: ModuleType, cuda_major: int) -> None:
             if package is None:
                 raise
             suffix = "" if cuda_major >= 13 else f"-cu{cuda_major}"
-            raise pathfinder.DynamicLibNotFoundError(
+            reason = (
                 f"{libname}, a library of CUDA, is not installed: pip install {package}{suffix}"
-            ) from None
+            )
+            absences.append(reason)
+            raise pathfinder.DynamicLibNotFoundError(reason) from None
 
     pathfinder.__dict__["load_nvidia_dynamic_lib"] = load_nvidia_dynamic_lib
 
@@ -144,8 +150,8 @@ def _refuse_jitify(module: ModuleType) -> None:
                 warnings.simplefilter("ignore")  # it announces what it does not come to do
                 original()
         except RuntimeError as error:
-            raise NotOnNullDevice(
-                "jitify=True", "compile without it (CuPy 15 has it no more)"
-            ) from error
+            refusal = NotOnNullDevice("jitify=True", "compile without it (CuPy 15 has it no more)")
+            absences.append(str(refusal))
+            raise refusal from error
 
     module.__dict__["_init_module"] = _init_module

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpurt_core.adapters.cupy.null_device import occupancy
 from gpurt_core.adapters.cupy.null_device.devices import Devices
 from gpurt_core.adapters.cupy.null_device.images import Kernel
@@ -27,8 +29,6 @@ class ModuleFunctions:
         self._devices = devices
         self._modules = modules
         self._streams = streams
-        self.launches = 0
-        """How many launches came this far; approximate between threads."""
 
     def moduleLoad(self, filename: str) -> int:
         return self._modules.load_file(filename)
@@ -100,7 +100,6 @@ class ModuleFunctions:
         extra: int,
     ) -> None:
         """Looks at everything but the arguments, and drops it."""
-        self.launches += 1
         self._streams.check(stream)
         grid = (grid_dim_x, grid_dim_y, grid_dim_z)
         block = (block_dim_x, block_dim_y, block_dim_z)
@@ -132,6 +131,15 @@ class ModuleFunctions:
             kernel_params,
             0,
         )
+
+    def check(
+        self, f: int, grid: Sequence[int], block: Sequence[int], shared_mem_bytes: int
+    ) -> None:
+        """What `launchKernel` refuses; missing and zero dimensions are 1, as CuPy makes them."""
+        x, y, z = (*grid, 1, 1)[:3]
+        blocks = (x or 1, y or 1, z or 1)
+        x, y, z = (*block, 1, 1)[:3]
+        self._require_fitting(f, blocks, (x or 1, y or 1, z or 1), shared_mem_bytes)
 
     def _require_fitting(
         self, f: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int

@@ -1,0 +1,66 @@
+"""A process that compiles kernels for another one: `python compile_worker.py FOLDER`.
+
+It reads kernels from its standard input and answers each on its standard output, until the input
+ends: when its parent is done, or dead. It runs no code of the suite and touches no device. Of what
+does not compile it only says so: the parent compiles that again itself, for the error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from typing import IO
+
+_LENGTH = struct.Struct("<BQ")
+
+
+def read_message(stream: IO[bytes]) -> tuple[int, bytes] | None:
+    """A number and some bytes; `None` at the end of the stream."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    number, length = _LENGTH.unpack(head)
+    content = stream.read(length)
+    return (number, content) if len(content) == length else None
+
+
+def write_message(stream: IO[bytes], number: int, content: bytes) -> None:
+    """Writes what `read_message` reads."""
+    stream.write(_LENGTH.pack(number, len(content)) + content)
+    stream.flush()
+
+
+COMPILED, FAILED, READY = 1, 2, 3
+"""What the number of an answer says."""
+
+
+def main(folder: str) -> None:
+    """Serves until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not break into an answer
+    from cupy.cuda import compiler
+
+    from gpurt_core.adapters.cupy.compiler import CudaCompiler
+    from gpurt_core.adapters.cupy.payload import decode_kernel
+    from gpurt_core.errors import CompilationError
+
+    write_message(answers, READY, b"")
+    while (message := read_message(sys.stdin.buffer)) is not None:
+        job = json.loads(message[1])
+        kernel = decode_kernel(job["kernel"])
+        assert kernel is not None
+        targets = {kernel.request.arch: tuple(job["target"])}
+        keeping = folder if job["keep_headers"] else None
+        chosen = CudaCompiler(compiler, target=targets.__getitem__, precompiled_headers=keeping)
+        try:
+            artifact = chosen.finalize(kernel.key.id, kernel)
+        except CompilationError:
+            write_message(answers, FAILED, b"")
+        else:
+            write_message(answers, COMPILED, artifact.encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,187 @@
+"""Compiling in processes of its own: NVRTC does little in parallel within one process.
+
+The pool starts when a batch is long enough to pay for it, once per session, and ends with it. Each
+process keeps the headers that it has read in a folder of its own, so that the next kernel does not
+read them again. A process that dies is replaced, and its kernel tried again once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import LifoQueue
+from typing import Any
+
+from gpurt_core.adapters.cupy.artifact import CudaArtifact
+from gpurt_core.adapters.cupy.compile_worker import COMPILED, READY, read_message, write_message
+from gpurt_core.adapters.cupy.compiler import CudaCompiler, CudaKernel
+from gpurt_core.adapters.cupy.payload import encode_kernel
+from gpurt_core.errors import CompilationError
+
+WORTH_STARTING = 6
+"""From so many kernels on, processes are started: one takes 0.3 s to start, as long as two or three
+kernels take to compile."""
+
+_HIDDEN = ("GPURT_NULL_DEVICE", "PYTHONPATH", "PYTHONSTARTUP", "COVERAGE_PROCESS_START")
+
+
+class CompilePool:
+    """A compiler of `size` processes, for as many threads that ask at once."""
+
+    def __init__(self, compiler: Any, size: int) -> None:
+        """`compiler` is the module `cupy.cuda.compiler`."""
+        self._size = size
+        self._here = CudaCompiler(compiler)
+        self._target: Callable[[str], tuple[str, str]] = compiler._get_arch_for_options_for_nvrtc
+        self._idle: LifoQueue[_Worker] = LifoQueue()
+        self._workers: list[_Worker] = []
+        self._folder: Path | None = None
+        self._lock = threading.Lock()
+        self._asked = 0
+        self._owner = os.getpid()
+
+    def expect(self, kernels: int) -> None:
+        """Says that so many kernels are about to be compiled."""
+        with self._lock:
+            self._asked += kernels
+            if self._asked >= WORTH_STARTING and self._folder is None and self._is_mine():
+                self._start()
+
+    def lower(self, id: str, kernel: CudaKernel) -> CudaKernel:
+        """CUDA has one step."""
+        return kernel
+
+    def source(self, lowered: CudaKernel) -> None:
+        """See `CudaCompiler.source`."""
+
+    def finalize(self, id: str, lowered: CudaKernel) -> CudaArtifact:
+        """Compiles it; raises `CompilationError`."""
+        if self._folder is None or not self._is_mine() or not _can_travel(lowered):
+            return self._here.finalize(id, lowered)
+        artifact = self._compile(lowered)
+        return self._here.finalize(id, lowered) if artifact is None else artifact
+
+    def close(self) -> None:
+        """Ends the processes."""
+        with self._lock:
+            workers, self._workers = self._workers, []
+            folder, self._folder = self._folder, None
+        if not self._is_mine():
+            return
+        for worker in workers:
+            worker.end()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _is_mine(self) -> bool:
+        """A forked child has its parent's pipes, and must not use them."""
+        return os.getpid() == self._owner
+
+    def _start(self) -> None:
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="gpurt-compiling-"))
+            for number in range(self._size):
+                self._add_worker(number)
+        except OSError:  # no room for files or processes: threads of this process will do
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder = None
+        atexit.register(self.close)
+
+    def _add_worker(self, number: int) -> None:
+        assert self._folder is not None
+        worker = _Worker(self._folder / str(number))
+        self._workers.append(worker)
+        self._idle.put(worker)
+
+    def _compile(self, kernel: CudaKernel) -> CudaArtifact | None:
+        """The artifact; `None` where it is to be compiled here, for its error."""
+        job = {
+            "kernel": encode_kernel(kernel),
+            "target": self._target(kernel.request.arch),
+            "keep_headers": not kernel.key.headers.findings,
+        }
+        content = json.dumps(job).encode()
+        for _attempt in range(2):
+            worker = self._idle.get()
+            answer = worker.ask(content)
+            if answer is not None:
+                self._idle.put(worker)
+                number, artifact = answer
+                return CudaArtifact.decode(artifact) if number == COMPILED else None
+            self._replace(worker)
+        raise CompilationError(
+            f"{kernel.label}: the compiler crashed twice while compiling it", kernel=kernel.label
+        )
+
+    def _replace(self, worker: _Worker) -> None:
+        with self._lock:
+            if worker in self._workers and self._folder is not None:
+                self._workers.remove(worker)
+                worker.end()
+                self._add_worker(int(worker.folder.name))
+
+
+def _can_travel(kernel: CudaKernel) -> bool:
+    """What needs more than NVRTC stays in this process."""
+    request = kernel.request
+    separate = any(
+        option in ("--device-c", "-dc", "-rdc=true", "--relocatable-device-code=true")
+        for option in request.options
+    )
+    return request.backend == "nvrtc" and not request.jitify and not separate
+
+
+class _Worker:
+    """One process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)  # of one that died in the middle
+        folder.mkdir()
+        self._ready = False
+        environment = {name: text for name, text in os.environ.items() if name not in _HIDDEN}
+        paths = os.pathsep.join(path for path in sys.path if path and os.path.isdir(path))
+        script = str(Path(__file__).with_name("compile_worker.py"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-s", script, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**environment, "PYTHONPATH": paths},
+            cwd=folder,
+            start_new_session=True,  # an interrupt at the terminal is the parent's to handle
+        )
+
+    def ask(self, content: bytes) -> tuple[int, bytes] | None:
+        """Its answer; `None` when it is dead."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            if not self._ready:
+                hello = read_message(self._process.stdout)
+                self._ready = hello is not None and hello[0] == READY
+            if self._ready:
+                write_message(self._process.stdin, 0, content)
+                return read_message(self._process.stdout)
+        except (OSError, ValueError):
+            pass
+        return None
+
+    def end(self) -> None:
+        """Ends it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._process.kill()
+        self._process.wait()
