@@ -1,0 +1,2 @@
+// Includes the header that is edited between two runs.
+#include "inner.cuh"

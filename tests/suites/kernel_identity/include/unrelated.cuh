@@ -1,0 +1,2 @@
+// Nobody includes this one.
+#define UNRELATED 1
