@@ -62,3 +62,11 @@ EXPECTED: dict[str, dict[str, str | int]] = {
     for test, (outcome, obtained) in tests.items()
 }
 """Test to outcome and number of kernels."""
+
+IN_THIS_ORDER_ONLY = frozenset(
+    {
+        "test_threads.py::test_a_thread_outlives_its_test",
+        "test_threads.py::test_the_next_test_does_not_pay_for_it",
+    }
+)
+"""Two tests of one thread."""

@@ -40,3 +40,8 @@ EXPECTED_PER_THREAD = {
     "test_per_thread.py::test_the_variable_is_seen_here": {"outcome": "passed", "obtained": 0},
 }
 """The same with `CUPY_CUDA_PER_THREAD_DEFAULT_STREAM=1`."""
+
+IN_THIS_ORDER_ONLY = frozenset(
+    f"test_streams.py::test_a_stream_that_leaks_out_of_a_test_leaks[{number}]" for number in (1, 2)
+)
+"""The first leaks what the second finds."""
