@@ -71,7 +71,8 @@ class OutcomeHooks:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Turns a failure on meaningless data into what it is."""
-        report = yield
+        with self._reading.overlooking():
+            report = yield
         if not self._run.discards or not report.failed:
             return report
         absence = self._new_absence()

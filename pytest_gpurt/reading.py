@@ -6,13 +6,20 @@ its, the import of its module, a conftest.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import functools
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.assertion import rewrite
 
 if TYPE_CHECKING:
     from pytest_gpurt.run import GpuRun
+
+
+_EXPLAINING = ("_saferepr", "_call_reprcompare", "_format_assertmsg")
+"""What a rewritten assertion calls once it has failed."""
 
 
 class ReadingHooks:
@@ -24,6 +31,34 @@ class ReadingHooks:
         self._modules: set[str] = set()
         self._fixtures: set[int] = set()
         self._everything = False
+        self._originals: dict[str, Callable[..., Any]] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """pytest looks at arrays itself, to explain a failure: that is not the test reading."""
+        for name in _EXPLAINING:
+            if hasattr(rewrite, name):
+                self._originals[name] = getattr(rewrite, name)
+                setattr(rewrite, name, self._overlooked(self._originals[name]))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """pytest explains by itself again."""
+        for name, original in self._originals.items():
+            setattr(rewrite, name, original)
+
+    def _overlooked(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*arguments: Any) -> Any:
+            with self.overlooking():
+                return function(*arguments)
+
+        return wrapper
+
+    def overlooking(self) -> AbstractContextManager[None]:
+        """A block in which nothing that is read counts."""
+        monitor = self._run.reads
+        return nullcontext() if monitor is None else monitor.overlooking()
 
     def has_read(self, item: pytest.Item) -> bool:
         """Whether the running test has looked at device memory, or what it depends on has."""

@@ -38,7 +38,7 @@ class ReportHooks:
         elif outcome != "passed" or self.outcomes.get(report.nodeid) == "incomplete":
             before = self.outcomes.get(report.nodeid, "passed")
             worse = before == "incomplete" or _RANK.index(outcome) > _RANK.index(before)
-            if report.when == "call" or worse:
+            if worse:
                 self.outcomes[report.nodeid] = outcome
         return (yield)
 

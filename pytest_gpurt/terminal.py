@@ -62,7 +62,7 @@ class TerminalHooks:
     def _lines(self, writer: Any) -> Iterator[str]:
         run = self._run
         accounting = run.accounting
-        if accounting is not None:
+        if accounting is not None and run.seam is not None:
             kernels = accounting.total.compilation
             if kernels.registered or run.options.mode is not None:
                 yield self._kernel_line()

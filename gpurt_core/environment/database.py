@@ -23,6 +23,8 @@ from gpurt_core.environment.schema import APPLICATION_ID, TABLES, VERSION
 
 _BUSY_SECONDS = 30.0
 """How long one process waits for another's transaction; each takes milliseconds."""
+_LOG_ATTEMPTS = 50
+"""How often write-ahead logging is tried, over a second; without it all is right, and slower."""
 
 T = TypeVar("T")
 
@@ -65,10 +67,6 @@ class Database:
         """Another way in, after the first one failed."""
         if _is_damage(error):
             self._set_aside()
-        elif _is_full(error) and judge_file(self.path):
-            self.writable = False
-            self._connection = self._connect(self._read_only_query())
-            self.report(f"it cannot be written: {error}")
         elif _is_locking(error):
             self._dotfile_locks = True
             self._connection = self._open_writable()
@@ -76,6 +74,10 @@ class Database:
                 "its file system has no locks; lock files are used instead, which is slower",
                 lasting=False,
             )
+        elif _is_full(error) and judge_file(self.path):
+            self.writable = False
+            self._connection = self._connect(self._read_only_query())
+            self.report(f"it cannot be written: {error}")
         else:
             raise Unusable(f"it cannot be written: {error}", "free some space, or choose another")
 
@@ -109,23 +111,18 @@ class Database:
         """Tables, for a new file; write-ahead logging, where the file system can do that."""
         with contextlib.suppress(OSError):
             self.path.chmod(0o600)
-        if not self._dotfile_locks:
-            self._use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
+        if _version(connection) == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        # Before the log is used: the marks are in the file itself, where others look for them.
         with _transaction(connection):
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
+            if _version(connection) == 0:
                 for statement in TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
-
-    def _use_log(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
-            connection.execute("PRAGMA journal_mode = DELETE")
+        if not self._dotfile_locks:
+            _use_log(connection)
 
     # Using
 
@@ -243,6 +240,23 @@ class Database:
                 connection.close()
 
 
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Others that are opening it at this moment are in the way; no handler of SQLite waits here."""
+    for _attempt in range(_LOG_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")  # stays as it was where it cannot
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All of a block or nothing; no other process writes meanwhile."""
@@ -275,16 +289,21 @@ def _salvage(damaged: Path, connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM artifacts").fetchone()[0])
 
 
+# Names of results: https://www.sqlite.org/rescode.html
+
+
 def _is_damage(error: sqlite3.Error) -> bool:
-    text = str(error)
-    return "malformed" in text or "not a database" in text or "no such table" in text
-
-
-def _is_full(error: sqlite3.Error) -> bool:
-    text = str(error)
-    return "full" in text or "readonly" in text or "disk I/O" in text
+    return _name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error)
 
 
 def _is_locking(error: sqlite3.Error) -> bool:
-    text = str(error)
-    return "locking protocol" in text or "database is locked" in text
+    name = _name(error)
+    return name == "SQLITE_PROTOCOL" or (name.startswith("SQLITE_IOERR") and "LOCK" in name)
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return _name(error).startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR"))
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "")

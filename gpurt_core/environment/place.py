@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import stat
+import time
 from pathlib import Path
+from urllib.parse import quote
 
 from gpurt_core.environment.schema import (
     APPLICATION_ID,
@@ -17,6 +20,8 @@ from gpurt_core.environment.schema import (
 )
 
 FILE_NAME = "environment.db"
+_ATTEMPTS = 25
+"""How often, over half a second, a new file is looked at that has no mark yet."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -76,6 +81,10 @@ def judge_file(path: Path) -> bool:
         raise Unusable(f"{FILE_NAME} cannot be read: {error.strerror}", _CHOOSE) from None
     if not header:
         return False
+    if header.startswith(MAGIC) and not _number(header, APPLICATION_OFFSET):
+        header = _once_made(path, header)
+    if header and _number(header, VERSION_OFFSET) == 0 and _is_empty(path):
+        return False
     if not header.startswith(MAGIC) or _number(header, APPLICATION_OFFSET) != APPLICATION_ID:
         raise Unusable(f"{FILE_NAME} in it is no environment of gpurt, and is left alone", _CHOOSE)
     version = _number(header, VERSION_OFFSET)
@@ -85,6 +94,28 @@ def judge_file(path: Path) -> bool:
             f"upgrade pytest-gpurt, or {_CHOOSE}",
         )
     return True
+
+
+def _once_made(path: Path, header: bytes) -> bytes:
+    """The header once the process that is making the file has, if there is one."""
+    for _attempt in range(_ATTEMPTS):
+        if _number(header, APPLICATION_OFFSET):
+            break
+        time.sleep(0.02)
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            header = file.read(HEADER_SIZE)
+    return header
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a database has no tables: one whose maker died."""
+    with contextlib.suppress(sqlite3.Error):
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        try:
+            return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
+        finally:
+            connection.close()
+    return False
 
 
 def _number(header: bytes, offset: int) -> int:

@@ -153,7 +153,10 @@ class ModuleFunctions:
         if threads > _MAX_BLOCK_THREADS:
             fail_driver(DriverStatus.CUDA_ERROR_INVALID_VALUE)
         if function.kernel is None:
-            return
+            if shared <= self._devices.profile.shared_per_block:
+                return  # what else it needs is not known, and not worth compiling it for
+            self._modules.kernel(f)
+        assert function.kernel is not None
         if shared > self._dynamic_shared_limit(function, function.kernel):
             fail_driver(DriverStatus.CUDA_ERROR_INVALID_VALUE)
         if threads > occupancy.max_threads(function.kernel, self._devices.profile):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class ReadLimitExceeded(BaseException):
@@ -50,8 +52,25 @@ class ReadMonitor:
             self._start = self._count
             self.limit = limit
 
+    @property
+    def overlooked(self) -> bool:
+        """Whether what this thread reads now does not count."""
+        return getattr(self._of_thread, "overlooked", False)
+
+    @contextmanager
+    def overlooking(self) -> Iterator[None]:
+        """What this thread reads within the block does not count: who explains a failure reads."""
+        before = self.overlooked
+        self._of_thread.overlooked = True
+        try:
+            yield
+        finally:
+            self._of_thread.overlooked = before
+
     def record(self) -> None:
         """Counts one read; raises `ReadLimitExceeded` when it is one too many."""
+        if self.overlooked:
+            return
         with self._lock:
             self._count += 1
             reads, limit = self._count - self._start, self.limit
