@@ -29,17 +29,19 @@ class ReportHooks:
         self._batch = batch
         self.outcomes: dict[str, str] = {}
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A test that has begun, and of which nothing else is heard, is incomplete."""
+        self.outcomes[nodeid] = "incomplete"
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Iterator[None]:
-        """Notes what a test comes to; a new attempt begins anew."""
-        outcome = outcome_of(report)
-        if report.when == "setup":
-            self.outcomes[report.nodeid] = outcome if outcome != "passed" else "incomplete"
-        elif outcome != "passed" or self.outcomes.get(report.nodeid) == "incomplete":
-            before = self.outcomes.get(report.nodeid, "passed")
-            worse = before == "incomplete" or _RANK.index(outcome) > _RANK.index(before)
-            if worse:
-                self.outcomes[report.nodeid] = outcome
+        """Notes what a test comes to: the worst of what its phases and subtests do."""
+        outcome, before = outcome_of(report), self.outcomes.get(report.nodeid, "incomplete")
+        if report.when == "setup" and outcome == "passed":
+            return (yield)
+        if before == "incomplete" or _RANK.index(outcome) > _RANK.index(before):
+            self.outcomes[report.nodeid] = outcome
         return (yield)
 
     @pytest.hookimpl(trylast=True)

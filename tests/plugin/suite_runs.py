@@ -65,18 +65,24 @@ def run_suite(
         env={**inherited, **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=120,
         check=False,
     )
     content = json.loads(report.read_text()) if report.exists() else {}
     return SuiteRun(done.returncode, done.stdout + done.stderr, content)
 
 
-def expected_of(name: str) -> dict[str, tuple[str, int]]:
-    """The table of a suite: test to outcome and number of kernels."""
+def table_of(suite: str, name: str = "EXPECTED") -> dict[str, Any]:
+    """A table of a suite's `expected.py`."""
     content: dict[str, Any] = {}
-    exec((SUITES / name / "expected.py").read_text(), content)
+    exec((SUITES / suite / "expected.py").read_text(), content)
+    table: dict[str, Any] = content[name]
+    return table
+
+
+def expected_of(suite: str, name: str = "EXPECTED") -> dict[str, tuple[str, int]]:
+    """Test to outcome and number of kernels."""
     return {
         test: (expected["outcome"], expected["obtained"])
-        for test, expected in content["EXPECTED"].items()
+        for test, expected in table_of(suite, name).items()
     }
