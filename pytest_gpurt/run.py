@@ -52,8 +52,6 @@ class GpuRun:
         """Wall-clock time spent on compiling in batches."""
         self.notes: list[str] = []
         """Lines for the summary: troubles of the environment."""
-        self.unstored = 0
-        """Compiled kernels that the environment could not keep."""
         self.current: pytest.Item | None = None
         """The running test."""
         self.collected = False
@@ -73,6 +71,11 @@ class GpuRun:
     def discards(self) -> bool:
         """Whether launches are dropped, so that what is read back means nothing."""
         return self.options.mode in (GpuMode.COMPILE_ONLY, GpuMode.AUTOTUNE)
+
+    @property
+    def unstored(self) -> int:
+        """Compiled kernels that the environment could not keep."""
+        return 0 if self.environment is None else self.environment.health().refused
 
     # Beginning and end
 

@@ -38,6 +38,6 @@ def run_files(tmp_path: Path) -> RunSuite:
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content)
-        return run_suite(folder, *arguments, **options)  # type: ignore[arg-type]
+        return run_suite(folder, "-p", "no:randomly", *arguments, **options)  # type: ignore[arg-type]
 
     return run_written
