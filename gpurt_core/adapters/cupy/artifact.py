@@ -20,23 +20,35 @@ class CudaArtifact:
     """Name expressions, and what the compiler calls each."""
     log: str = ""
     """What the compiler said although it succeeded: its warnings."""
-    parts: Mapping[str, str] = field(default_factory=dict)
-    """What the kernel's id was made of, a digest or a short text each (see `keys`)."""
+    parts_text: str = "{}"
+    """`parts`, as JSON."""
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """What the kernel's id was made of, a digest or a short text each (see `keys`)."""
+        parts: dict[str, str] = json.loads(self.parts_text)
+        return parts
 
     def encode(self) -> bytes:
-        """As bytes: a line of JSON in front of the image."""
-        header = {"names": dict(self.names), "log": self.log, "parts": dict(self.parts)}
-        return _MAGIC + json.dumps(header, separators=(",", ":")).encode() + b"\n" + self.image
+        """As bytes: two lines of JSON in front of the image."""
+        said = {"names": dict(self.names), "log": self.log} if self.names or self.log else {}
+        head = f"{json.dumps(said, separators=(',', ':'))}\n{self.parts_text}\n"
+        return _MAGIC + head.encode() + self.image
 
     @classmethod
     def decode(cls, content: bytes) -> CudaArtifact | None:
         """The artifact; `None` for bytes of another kind."""
         if not content.startswith(_MAGIC):
             return None
-        end = content.find(b"\n", len(_MAGIC))
+        first = content.find(b"\n", len(_MAGIC))
+        second = content.find(b"\n", first + 1)
+        said, parts = content[len(_MAGIC) : first], content[first + 1 : second]
+        image = content[second + 1 :]
+        if said == b"{}":  # most kernels
+            return cls(image, parts_text=parts.decode())
         try:
-            header = json.loads(content[len(_MAGIC) : end])
-            return cls(content[end + 1 :], header["names"], header["log"], header["parts"])
+            read = json.loads(said)
+            return cls(image, read["names"], read["log"], parts.decode())
         except (ValueError, KeyError, TypeError):
             return None
 

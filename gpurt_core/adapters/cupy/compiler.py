@@ -71,7 +71,7 @@ class CudaCompiler:
                 image, names = self._compile(id, request, options, log)
         except Exception as error:  # CuPy raises these where the kernel is asked for: so do we
             raise _failure(lowered.label, error) from error
-        return CudaArtifact(image, names, log.getvalue(), lowered.key.parts)
+        return CudaArtifact(image, names, log.getvalue(), lowered.key.parts_text)
 
     def _compile(
         self, id: str, request: KernelRequest, options: tuple[str, ...], log: io.StringIO

@@ -67,7 +67,7 @@ class SteeredModule(function.Module):  # type: ignore[misc]
         __tracebackhide__ = True
         text = name.decode() if isinstance(name, bytes) else name
         self.reach()
-        if not self.device.queues(None) or not self.kernel.request.may_define(text):
+        if self.loaded is None and not self.kernel.request.may_define(text):
             self.load()
         if self.loaded is None:
             self.device.expect_function(self.id, text)
@@ -90,6 +90,7 @@ class SteeredFunction(function.Function):  # type: ignore[misc]
         self.name = name
         self._device = module.device
         self._under: ModesInForce | None = None
+        self._checked: tuple[tuple[int, ...], tuple[int, ...], int] | None = None
         self._loaded: LoadedModule | None = None
         null = module.device.null_device
         if null is not None:
@@ -110,7 +111,10 @@ class SteeredFunction(function.Function):  # type: ignore[misc]
         __tracebackhide__ = True
         if self._under is not published.in_force and self._reach(stream):
             return
-        self._device.check_launch(self.ptr, grid, block, shared_mem)
+        shape = (grid, block, shared_mem)
+        if self._checked != shape:
+            self._device.check_launch(self.ptr, grid, block, shared_mem)
+            self._checked = shape
         _launch(self, grid, block, args, shared_mem, stream, enable_cooperative_groups)
 
     def linear_launch(

@@ -13,7 +13,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,11 @@ class KernelKey:
     """Name of each part to its text or digest: two keys of one kernel differ in these."""
     headers: HeaderSet
     """The user's headers as they are now."""
+
+    @cached_property
+    def parts_text(self) -> str:
+        """The parts, as JSON in one line."""
+        return json.dumps(dict(self.parts), sort_keys=True)
 
 
 class KeyMaker:

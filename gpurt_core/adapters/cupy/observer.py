@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpurt_core.execution import KernelOutcome, StatisticsCollector
@@ -21,7 +22,7 @@ class KernelReport:
     """Time that it took to compile it."""
     log: str | None
     """What the compiler said about one that failed."""
-    parts: dict[str, str]
+    parts: Mapping[str, str]
     """What its id was made of."""
     tried_by: tuple[StatisticsCollector, ...]
 

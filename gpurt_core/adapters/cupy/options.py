@@ -10,6 +10,7 @@ import enum
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _FOLDER_FLAGS = ("--include-path", "-I")
 _HEADER_FLAGS = ("--pre-include", "-include")
@@ -54,13 +55,14 @@ def _read(option: str, rest: Iterator[str]) -> Option:
     return Option(OptionKind.OTHER, option)
 
 
-def with_absolute_folders(options: Sequence[str], folder: str) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def with_absolute_folders(options: tuple[str, ...], folder: str) -> tuple[str, ...]:
     """The options with each relative folder taken from `folder`: where the kernel was asked for.
 
     Options that name no relative folder stay exactly as they were written.
     """
     if all(_is_settled(option) for option in read_options(options)):
-        return tuple(options)
+        return options
     settled = []
     for option in read_options(options):
         if option.kind is OptionKind.FOLDER:

@@ -329,7 +329,7 @@ class CupySeam:
                 outcome=event.outcome,
                 seconds=event.seconds,
                 log=None if event.error is None else event.error.log,
-                parts=dict(kernel.key.parts),
+                parts=kernel.key.parts,
                 tried_by=event.tried_by,
             )
         )

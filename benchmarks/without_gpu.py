@@ -1,0 +1,64 @@
+"""What the plugin costs a suite without GPU code: pytest's start, and 2,000 tests.
+
+python -m benchmarks.without_gpu
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.side_by_side import measure, show
+
+ROUNDS = 9
+TESTS = 2000
+
+SUITE = f"""
+import pytest
+
+@pytest.fixture
+def one():
+    return 1
+
+@pytest.mark.parametrize("number", range({TESTS}))
+def test_adds(number, one):
+    assert number + one > number
+
+def test_nothing_of_cupy_is_here():
+    import sys
+    assert "cupy" not in sys.modules and "numpy" not in sys.modules
+"""
+
+
+def main() -> None:
+    """Prints the ratios and the differences."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test_many.py").write_text(SUITE)
+        Path(folder, "empty").mkdir()
+
+        def run(*arguments: str) -> None:
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+                check=False,
+            )
+
+        start = measure(
+            {"without": lambda: run("-p", "no:gpurt", "empty"), "with": lambda: run("empty")},
+            rounds=3 * ROUNDS,
+        )
+        show("pytest's start", start, unit="ms")
+        print(f"  difference: {(start['with'] - start['without']) * 1e3:.1f} ms\n")
+        tests = measure(
+            {"without": lambda: run("-p", "no:gpurt", "."), "with": lambda: run(".")}, rounds=ROUNDS
+        )
+        show(f"{TESTS} tests", tests, unit="ms")
+        each = (tests["with"] - tests["without"]) / TESTS
+        print(f"  difference: {each * 1e6:.1f} us per test\n")
+
+
+if __name__ == "__main__":
+    main()
