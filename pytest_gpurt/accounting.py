@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gpurt_core.execution import (
-    ExecutionStatistics,
     IssuedRecorder,
     ProcessMode,
     ProcessModeOverride,
@@ -35,21 +34,6 @@ class Entry:
     """`"test"`, `"fixture"`, `"collection"` or `"outside"`."""
     attempts: list[StatisticsCollector] = field(default_factory=list)
     """A test that is run again counts anew each time; everything else has one."""
-
-    @property
-    def statistics(self) -> ExecutionStatistics:
-        """What the last attempt has counted."""
-        return self.attempts[-1].statistics() if self.attempts else ExecutionStatistics()
-
-    @property
-    def total(self) -> ExecutionStatistics:
-        """What all attempts have counted."""
-        return total(attempt.statistics() for attempt in self.attempts)
-
-
-def total(statistics: Iterator[ExecutionStatistics]) -> ExecutionStatistics:
-    """The sum."""
-    return sum(statistics, ExecutionStatistics())
 
 
 class Accounting:
@@ -92,11 +76,6 @@ class Accounting:
         collector = self._only_attempt(name, "fixture")
         with IssuedRecorder(collector).applied():
             yield collector
-
-    @property
-    def total(self) -> ExecutionStatistics:
-        """The sum over everything that counts."""
-        return total(entry.total for entry in list(self.entries.values()))
 
     def _switch_to(self, collector: StatisticsCollector) -> StatisticsCollector:
         self._current = collector

@@ -15,8 +15,13 @@ from pytest_gpurt.progress import BatchProgress
 from pytest_gpurt.scopes import fixture_name
 
 if TYPE_CHECKING:
-    from pytest_gpurt.kernels import KernelFailure
+    from gpurt_core.environment import QueuedEntry
     from pytest_gpurt.run import GpuRun
+
+OTHERS = "other workers and earlier runs"
+"""What is compiled for them counts to this name."""
+_AT_ONCE = 8
+"""How many kernels of others are taken at once: so few that others find some left."""
 
 
 class BatchHooks:
@@ -24,12 +29,7 @@ class BatchHooks:
 
     def __init__(self, run: GpuRun) -> None:
         self._run = run
-        self.unhandled: list[KernelFailure] = []
-        """Kernels that do not compile, and that no test has made anything of."""
-        self.left = 0
-        """Kernels that were gathered, and are left for the next run."""
-        self._earlier: dict[str, list[pytest.TestReport]] = {}
-        self._again: list[pytest.TestReport] | None = None
+        self._again = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -45,37 +45,44 @@ class BatchHooks:
 
     def _leave_queue(self) -> None:
         if self._run.seam is not None:
-            self.left = self._run.seam.queued_count
+            self._run.left = self._run.seam.queued_count
             self._run.flush(force=True)
 
     def _finish(self, session: pytest.Session) -> None:
         if session.shouldstop or session.shouldfail:
             self._leave_queue()
             return
-        self._restore()
         with BatchProgress(self._run):
             self._run.compile_queued()
         if self._run.seam is not None:
             self._look_again(session)
             self._run.compile_queued()
             self._settle_failures()
+            self._help()
             self._run.flush(force=True)
 
-    def _restore(self) -> None:
-        """Queues what a run that was killed has left."""
-        if self._run.environment is None or self._run.seam is None:
-            return
-        from gpurt_core.adapters.cupy.payload import decode_kernel
-
+    def _help(self) -> None:
+        """Compiles what others have gathered and nobody compiles: other workers, that still run
+        tests, and runs that were killed."""
         assert self._run.accounting is not None
+        with self._run.accounting.counting_to_fixture(OTHERS):
+            while some := self._waiting()[:_AT_ONCE]:
+                self._run.environment_queue(some)
+                self._run.compile_queued()
+
+    def _waiting(self) -> list[QueuedEntry]:
+        """What waits in the durable queue, and can be compiled here."""
+        environment, seam = self._run.environment, self._run.seam
+        if environment is None or seam is None:
+            return []
         self._run.flush(force=True)
-        with self._run.accounting.counting_to_fixture("an earlier run"):
-            for entry in self._run.environment.queued():
-                kernel = decode_kernel(entry.payload)
-                if entry.id in self._run.seam.kernels:
-                    continue
-                if kernel is None or not self._run.seam.restore(entry.id, kernel):
-                    self._run.environment.dequeue([entry.id])
+        return [
+            entry
+            for entry in environment.queued()
+            if entry.id not in seam.kernels
+            and not environment.is_claimed(f"kernel:{entry.id}")
+            and environment.artifact(entry.id) is None
+        ]
 
     def _look_again(self, session: pytest.Session) -> None:
         items = self._concerned(session)
@@ -86,7 +93,7 @@ class BatchHooks:
         self._say(f"once more, because kernels do not compile: {tests}")
         try:
             for item, following in zip(items, [*items[1:], None], strict=True):
-                self._run_again(item, following)
+                self._run_again(session, item, following)
         finally:
             self._run.always_eager = False
 
@@ -104,27 +111,33 @@ class BatchHooks:
         names -= self._run.eager_tests
         return [item for item in session.items if names & _names_of(item)]
 
-    def _run_again(self, item: pytest.Item, following: pytest.Item | None) -> None:
+    def _run_again(
+        self, session: pytest.Session, item: pytest.Item, following: pytest.Item | None
+    ) -> None:
         """The result of this run stands in the place of the earlier one."""
-        self._again = []
+        worker = next((p for p in item.config.pluginmanager.get_plugins() if _is_worker(p)), None)
+        if worker is not None:
+            worker.item_index = session.items.index(item)
+        self._again = True
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         finally:
-            self._again = None
+            self._again = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Iterator[None]:
         """Forgets, in the terminal's summary, what an earlier run of the test had come to."""
-        if self._again is not None:
-            _forget(self._run.config, report.nodeid, first=not self._again)
-            self._again.append(report)
+        if self._again:
+            vars(report)["gpurt_again"] = True
+        if getattr(report, "gpurt_again", False) and report.when == "setup":
+            _forget(self._run.config, report.nodeid)
         return (yield)
 
     def _settle_failures(self) -> None:
         """What tests made of a failing kernel when they ran eagerly is their own result."""
         assert self._run.journal is not None
         eager = self._run.eager_tests
-        self.unhandled = [
+        self._run.unhandled = [
             failure
             for failure in self._run.journal.failures()
             if not any(name in eager for name in failure.reached_by)
@@ -133,7 +146,8 @@ class BatchHooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         """A kernel that nobody has handled, or that could not be stored, makes the run fail."""
-        bad = self.unhandled or (self._run.gathers and self._run.unstored)
+        result = self._run.result
+        bad = result.failures or (self._run.gathers and result.unstored)
         if bad and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return (yield)
@@ -146,9 +160,14 @@ def _names_of(item: pytest.Item) -> set[str]:
     return {item.nodeid, *(fixture_name(one) for many in definitions for one in many)}
 
 
-def _forget(config: pytest.Config, nodeid: str, *, first: bool) -> None:
+def _is_worker(plugin: object) -> bool:
+    """The part of pytest-xdist that sends reports from a worker, which says of which test."""
+    return hasattr(plugin, "item_index") and hasattr(plugin, "sendevent")
+
+
+def _forget(config: pytest.Config, nodeid: str) -> None:
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or not first:
+    if reporter is None:
         return
     for category, reports in list(reporter.stats.items()):
         kept = [report for report in reports if getattr(report, "nodeid", None) != nodeid]

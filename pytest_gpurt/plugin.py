@@ -46,21 +46,22 @@ def pytest_configure(config: pytest.Config) -> None:
     from pytest_gpurt.report import ReportHooks
     from pytest_gpurt.scopes import ScopeHooks
     from pytest_gpurt.terminal import TerminalHooks
+    from pytest_gpurt.workers import ControllerHooks, WorkerHooks, is_worker
 
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     run = config.stash[run_key]
-    batch = BatchHooks(run)
     register = config.pluginmanager.register
     register(ScopeHooks(run), "gpurt-scopes")
-    register(TerminalHooks(run, batch), "gpurt-terminal")
+    register(TerminalHooks(run), "gpurt-terminal")
+    register(WorkerHooks(run) if is_worker(config) else ControllerHooks(run), "gpurt-workers")
     if run.discards:
         reading = ReadingHooks(run)
         register(reading, "gpurt-reading")
         register(OutcomeHooks(run, reading), "gpurt-outcomes")
-        register(batch, "gpurt-batch")
-    if run.options.report is not None:
-        register(ReportHooks(run, batch), "gpurt-report")
+        register(BatchHooks(run), "gpurt-batch")
+    if run.options.report is not None and not is_worker(config):
+        register(ReportHooks(run), "gpurt-report")
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_gpurt.results import EntryResult, RunResult, statistics_of
+
 if TYPE_CHECKING:
-    from pytest_gpurt.batch import BatchHooks
     from pytest_gpurt.run import GpuRun
 
 SCHEMA = 1
@@ -24,9 +25,8 @@ _RANK = ("passed", "xfailed", "xpassed", "skipped", "discarded", "failed", "erro
 class ReportHooks:
     """Notes outcomes, and writes the report at the end."""
 
-    def __init__(self, run: GpuRun, batch: BatchHooks) -> None:
+    def __init__(self, run: GpuRun) -> None:
         self._run = run
-        self._batch = batch
         self.outcomes: dict[str, str] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -56,37 +56,35 @@ class ReportHooks:
 
     def content(self) -> dict[str, Any]:
         """The report, as what becomes JSON."""
-        mode = self._run.options.mode
-        accounting = self._run.accounting
-        entries = [] if accounting is None else list(accounting.entries.values())
-        total = _statistics(None if accounting is None else accounting.total)
+        mode, result = self._run.options.mode, self._run.result
         return {
             "schema": SCHEMA,
             "mode": None if mode is None else mode.value,
             "architectures": list(self._run.options.architectures) if self._run.gathers else [],
-            "statistics": total,
-            "tests": self._tests({entry.name: entry for entry in entries}),
+            "statistics": asdict(result.statistics),
+            "tests": self._tests(result),
             "fixtures": {
-                entry.name: {"statistics": _statistics(entry.statistics)}
-                for entry in entries
-                if entry.kind != "test" and any_count(entry.total)
+                name: {"statistics": asdict(entry.statistics)}
+                for name, entry in result.entries.items()
+                if entry.kind != "test"
             },
-            "failures": [asdict(failure) for failure in self._batch.unhandled],
+            "failures": result.failures,
         }
 
-    def _tests(self, entries: dict[str, Any]) -> dict[str, Any]:
+    def _tests(self, result: RunResult) -> dict[str, Any]:
         tests: dict[str, dict[str, Any]] = {}
-        for nodeid in dict.fromkeys([*self.outcomes, *entries]):
-            entry = entries.get(nodeid)
-            if entry is not None and entry.kind != "test":
-                continue
+        counted = {name: e for name, e in result.entries.items() if e.kind == "test"}
+        for nodeid in dict.fromkeys([*self.outcomes, *counted]):
+            entry = counted.get(nodeid, EntryResult("test"))
             tests[nodeid] = {
                 "outcome": self.outcomes.get(nodeid, "incomplete"),
-                "statistics": _statistics(None if entry is None else entry.statistics),
+                "statistics": asdict(entry.statistics),
             }
-            if entry is not None and len(entry.attempts) > 1:
-                counted = [_statistics(attempt.statistics()) for attempt in entry.attempts]
-                tests[nodeid]["attempts"] = counted
+            if len(entry.attempts) > 1:
+                attempts = [asdict(statistics_of([counts])) for counts in entry.attempts]
+                tests[nodeid]["attempts"] = attempts
+            if nodeid in result.incomplete:
+                tests[nodeid]["incomplete"] = True
         return tests
 
 
@@ -99,17 +97,6 @@ def outcome_of(report: pytest.TestReport) -> str:
     if report.failed and report.when != "call":
         return "error"
     return report.outcome if report.outcome in _RANK else "passed"
-
-
-def any_count(statistics: Any) -> bool:
-    """Whether anything was counted."""
-    return bool(statistics.compilation.registered or statistics.autotune.registered)
-
-
-def _statistics(statistics: Any) -> dict[str, Any]:
-    from gpurt_core.execution import ExecutionStatistics
-
-    return asdict(ExecutionStatistics() if statistics is None else statistics)
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

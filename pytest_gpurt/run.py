@@ -6,8 +6,9 @@ it; what needs CuPy is made when the suite imports that.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -17,14 +18,15 @@ import pytest
 
 from gpurt_core.adapters.cupy import early
 from pytest_gpurt.options import GpuMode, GpuOptions
+from pytest_gpurt.results import RunResult, result_of
 
 if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.null_device import NullDevice, ReadMonitor
     from gpurt_core.adapters.cupy.seam import CupySeam
-    from gpurt_core.environment import Environment
+    from gpurt_core.environment import Environment, QueuedEntry
     from gpurt_core.execution import StatisticsCollector
     from pytest_gpurt.accounting import Accounting
-    from pytest_gpurt.kernels import KernelJournal
+    from pytest_gpurt.kernels import KernelFailure, KernelJournal
 
 SEAM_MODULE = "cupy.cuda.compiler"
 
@@ -50,6 +52,12 @@ class GpuRun:
         """Where reading back is seen; `None` where it means what it says."""
         self.batch_seconds = 0.0
         """Wall-clock time spent on compiling in batches."""
+        self.unhandled: list[KernelFailure] = []
+        """Kernels that do not compile, and that no test has made anything of."""
+        self.left = 0
+        """Kernels that were gathered, and are left for the next run."""
+        self.workers = RunResult()
+        """What worker processes came to."""
         self.notes: list[str] = []
         """Lines for the summary: troubles of the environment."""
         self.current: pytest.Item | None = None
@@ -76,6 +84,13 @@ class GpuRun:
     def unstored(self) -> int:
         """Compiled kernels that the environment could not keep."""
         return 0 if self.environment is None else self.environment.health().refused
+
+    @property
+    def result(self) -> RunResult:
+        """What this process and its workers came to."""
+        result = result_of(self)
+        result.add(self.workers)
+        return result
 
     # Beginning and end
 
@@ -148,6 +163,8 @@ class GpuRun:
             null_device=self.null_device,
             parallelism=self.options.jobs or usable_cpus(),
             observer=self.journal,
+            claims=self.environment,
+            processes=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
         )
         try:
             seam.install(module)
@@ -207,6 +224,17 @@ class GpuRun:
         )
         settled, self.journal.newly_settled = self.journal.newly_settled, []
         self.environment.dequeue(settled)
+
+    def environment_queue(self, entries: Sequence[QueuedEntry]) -> None:
+        """Queues kernels that others have written down; what is of no use here is taken off."""
+        from gpurt_core.adapters.cupy.payload import decode_kernel
+
+        assert self.seam is not None
+        assert self.environment is not None
+        for entry in entries:
+            kernel = decode_kernel(entry.payload)
+            if kernel is None or not self.seam.restore(entry.id, kernel):
+                self.environment.dequeue([entry.id])
 
     def run_eagerly(self, item: pytest.Item) -> None:
         """For the length of this test, kernels are compiled where they are asked for."""

@@ -11,11 +11,12 @@ import pytest
 from pytest_gpurt.options import GpuMode
 
 if TYPE_CHECKING:
-    from pytest_gpurt.accounting import Entry
-    from pytest_gpurt.batch import BatchHooks
+    from pytest_gpurt.results import RunResult
     from pytest_gpurt.run import GpuRun
 
 _MOST_TESTS = 3
+_SHORT = 0.05
+"""Less compile time than that is not worth a line (seconds)."""
 _MOST_LOG_LINES = 12
 _MUCH_SKIPPED = 0.25
 """From this share of the tests on, a warm-up that skipped them is said to be partial."""
@@ -24,9 +25,8 @@ _MUCH_SKIPPED = 0.25
 class TerminalHooks:
     """Header and summary."""
 
-    def __init__(self, run: GpuRun, batch: BatchHooks) -> None:
+    def __init__(self, run: GpuRun) -> None:
         self._run = run
-        self._batch = batch
 
     @pytest.hookimpl
     def pytest_report_header(self) -> list[str]:
@@ -48,113 +48,94 @@ class TerminalHooks:
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Some lines, where there is something to say."""
-        writer = terminalreporter
-        for failure in self._batch.unhandled:
-            self._show_failure(writer, failure)
-        lines = list(self._lines(writer))
+        result = self._run.result
+        for failure in result.failures:
+            _show_failure(terminalreporter, failure)
+        lines = list(self._lines(terminalreporter, result))
         if not lines:
             return
         mode = self._run.options.mode
-        writer.write_sep("-", f"gpurt: {mode.value}" if mode else "gpurt")
+        terminalreporter.write_sep("-", f"gpurt: {mode.value}" if mode else "gpurt")
         for line in lines:
-            writer.write_line(line)
+            terminalreporter.write_line(line)
 
-    def _lines(self, writer: Any) -> Iterator[str]:
-        run = self._run
-        accounting = run.accounting
-        if accounting is not None and run.seam is not None:
-            kernels = accounting.total.compilation
-            if kernels.registered or run.options.mode is not None:
-                yield self._kernel_line()
-            tunes = accounting.total.autotune
-            if tunes.registered or tunes.recalled:
-                yield (
-                    f"tunes: {tunes.registered} registered, {tunes.measured} measured, "
-                    f"{tunes.failed} failed, {tunes.recalled} recalled"
-                )
-            if run.options.mode is not None:
-                yield from self._time_lines()
-                yield from self._costliest()
-        yield from self._partial(writer)
-        for note in dict.fromkeys(run.notes):
+    def _lines(self, reporter: Any, result: RunResult) -> Iterator[str]:
+        if result.used_cupy:
+            yield from _count_lines(result, always=self._run.options.mode is not None)
+        if self._run.options.mode is not None:
+            yield from self._time_lines(result)
+        if self._run.gathers:
+            yield from _partial_lines(reporter, result)
+        for note in dict.fromkeys(result.notes):
             yield f"warning: {note}"
 
-    def _kernel_line(self) -> str:
-        assert self._run.accounting is not None
-        kernels = self._run.accounting.total.compilation
-        counts = [
-            (kernels.registered, "registered"),
-            (kernels.compiled, "compiled"),
-            (kernels.loaded, "loaded"),
-            (kernels.failed, "failed"),
-        ]
-        optional = [
-            (kernels.abandoned, "abandoned"),
-            (kernels.refused, "refused by the device"),
-            (kernels.stored, "stored"),
-        ]
-        shown = [*counts, *(pair for pair in optional if pair[0])]
-        return "kernels: " + ", ".join(f"{number} {name}" for number, name in shown)
-
-    def _time_lines(self) -> Iterator[str]:
-        journal, batch = self._run.journal, self._run.batch_seconds
-        if journal is None or not journal.seconds:
+    def _time_lines(self, result: RunResult) -> Iterator[str]:
+        if result.seconds < _SHORT:
             return
-        work = journal.seconds
-        if self._run.gathers and batch:
-            yield f"compile time: {batch:.1f} s in batches; {work:.1f} s one after another"
+        if self._run.gathers and result.batch_seconds:
+            yield (
+                f"compile time: {result.batch_seconds:.1f} s in batches; "
+                f"{result.seconds:.1f} s one after another"
+            )
         else:
-            yield f"compile time: {work:.1f} s"
-
-    def _costliest(self) -> Iterator[str]:
-        assert self._run.journal is not None
-        costs = sorted(self._run.journal.cost_by_name().items(), key=lambda pair: -pair[1])
-        shown = [f"{name} ({seconds:.1f} s)" for name, seconds in costs[:_MOST_TESTS] if seconds]
+            yield f"compile time: {result.seconds:.1f} s"
+        costs = sorted(result.costs.items(), key=lambda pair: -pair[1])[:_MOST_TESTS]
+        shown = [f"{name} ({seconds:.1f} s)" for name, seconds in costs if seconds >= _SHORT]
         if shown:
             yield "most compile time: " + ", ".join(shown)
 
-    def _partial(self, writer: Any) -> Iterator[str]:
-        if not self._run.gathers:
-            return
-        if self._batch.left:
-            yield f"{_kernels(self._batch.left)} gathered and not compiled: the next run has them"
-        if self._run.unstored:
-            total = self._run.unstored + self._stored()
-            yield f"stored {self._stored()} of {total}: {self._trouble()}"
-        skipped = len(writer.stats.get("skipped", []))
-        everything = sum(
-            len(reports)
-            for category, reports in writer.stats.items()
-            if category in ("passed", "failed", "skipped", "discarded", "xfailed", "xpassed")
+
+def _count_lines(result: RunResult, *, always: bool) -> Iterator[str]:
+    kernels, tunes = result.statistics.compilation, result.statistics.autotune
+    if kernels.registered or always:
+        shown = [
+            f"{kernels.registered} registered",
+            f"{kernels.compiled} compiled",
+            f"{kernels.loaded} loaded",
+            f"{kernels.failed} failed",
+        ]
+        for number, name in (
+            (kernels.abandoned, "abandoned"),
+            (kernels.refused, "refused by the device"),
+            (kernels.stored, "stored"),
+        ):
+            shown += [f"{number} {name}"] if number else []
+        yield "kernels: " + ", ".join(shown)
+    if tunes.registered or tunes.recalled:
+        yield (
+            f"tunes: {tunes.registered} registered, {tunes.measured} measured, "
+            f"{tunes.failed} failed, {tunes.recalled} recalled"
         )
-        if everything and skipped / everything >= _MUCH_SKIPPED:
-            yield (
-                f"not warm: {skipped} of {everything} tests were skipped, "
-                "and the kernels of these are not in the environment (-rs says why)"
-            )
 
-    def _stored(self) -> int:
-        assert self._run.accounting is not None
-        return self._run.accounting.total.compilation.stored
 
-    def _trouble(self) -> str:
-        environment = self._run.environment
-        return (environment.trouble if environment else None) or "the environment refused them"
+def _partial_lines(reporter: Any, result: RunResult) -> Iterator[str]:
+    """What keeps this from being a whole warm-up."""
+    if result.left:
+        yield f"{_kernels(result.left)} gathered and not compiled: the next run has them"
+    if result.unstored:
+        stored = result.statistics.compilation.stored
+        yield f"stored {stored} of {stored + result.unstored}"
+    if result.incomplete:
+        yield f"incomplete: a worker died, of whose {len(result.incomplete)} tests not all is known"
+    counted = ("passed", "failed", "skipped", "discarded", "xfailed", "xpassed")
+    everything = sum(len(reporter.stats.get(category, [])) for category in counted)
+    skipped = len(reporter.stats.get("skipped", []))
+    if everything and skipped / everything >= _MUCH_SKIPPED:
+        yield (
+            f"not warm: {skipped} of {everything} tests were skipped, "
+            "and the kernels of these are not in the environment (-rs says why)"
+        )
 
-    def _show_failure(self, writer: Any, failure: Any) -> None:
-        writer.write_sep("_", f"kernel {failure.label} does not compile", red=True)
-        writer.write_line(f"reached by: {', '.join(failure.reached_by) or 'nothing that counts'}")
-        lines = failure.log.splitlines()
-        for line in lines[:_MOST_LOG_LINES]:
-            writer.write_line(f"    {line}")
-        if len(lines) > _MOST_LOG_LINES:
-            writer.write_line(f"    ... {len(lines) - _MOST_LOG_LINES} lines more in the report")
+
+def _show_failure(reporter: Any, failure: dict[str, Any]) -> None:
+    reporter.write_sep("_", f"kernel {failure['label']} does not compile", red=True)
+    reporter.write_line(f"reached by: {', '.join(failure['reached_by'])}")
+    lines = failure["log"].splitlines()
+    for line in lines[:_MOST_LOG_LINES]:
+        reporter.write_line(f"    {line}")
+    if len(lines) > _MOST_LOG_LINES:
+        reporter.write_line(f"    ... {len(lines) - _MOST_LOG_LINES} lines more in the report")
 
 
 def _kernels(number: int) -> str:
     return f"{number} kernel" if number == 1 else f"{number} kernels"
-
-
-def sorted_entries(entries: dict[str, Entry]) -> list[Entry]:
-    """Tests first, in the order in which they ran; then what is wider."""
-    return sorted(entries.values(), key=lambda entry: entry.kind != "test")

@@ -11,8 +11,11 @@ import json
 import os
 import struct
 import sys
+import time
 from typing import IO
 
+SECONDS = struct.Struct("<d")
+"""What an artifact is preceded by: how long it took."""
 _LENGTH = struct.Struct("<BQ")
 
 
@@ -54,12 +57,14 @@ def main(folder: str) -> None:
         targets = {kernel.request.arch: tuple(job["target"])}
         keeping = folder if job["keep_headers"] else None
         chosen = CudaCompiler(compiler, target=targets.__getitem__, precompiled_headers=keeping)
+        began = time.perf_counter()
         try:
             artifact = chosen.finalize(kernel.key.id, kernel)
         except CompilationError:
             write_message(answers, FAILED, b"")
         else:
-            write_message(answers, COMPILED, artifact.encode())
+            took = SECONDS.pack(time.perf_counter() - began)
+            write_message(answers, COMPILED, took + artifact.encode())
 
 
 if __name__ == "__main__":

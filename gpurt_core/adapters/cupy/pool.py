@@ -16,13 +16,20 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import LifoQueue
 from typing import Any
 
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
-from gpurt_core.adapters.cupy.compile_worker import COMPILED, READY, read_message, write_message
+from gpurt_core.adapters.cupy.compile_worker import (
+    COMPILED,
+    READY,
+    SECONDS,
+    read_message,
+    write_message,
+)
 from gpurt_core.adapters.cupy.compiler import CudaCompiler, CudaKernel
 from gpurt_core.adapters.cupy.payload import encode_kernel
 from gpurt_core.errors import CompilationError
@@ -47,6 +54,8 @@ class CompilePool:
         self._folder: Path | None = None
         self._lock = threading.Lock()
         self._asked = 0
+        self.seconds: dict[str, float] = {}
+        """Kernel id to how long it took to compile, waiting aside."""
         self._owner = os.getpid()
 
     def expect(self, kernels: int) -> None:
@@ -66,9 +75,16 @@ class CompilePool:
     def finalize(self, id: str, lowered: CudaKernel) -> CudaArtifact:
         """Compiles it; raises `CompilationError`."""
         if self._folder is None or not self._is_mine() or not _can_travel(lowered):
-            return self._here.finalize(id, lowered)
+            return self._compile_here(id, lowered)
         artifact = self._compile(lowered)
-        return self._here.finalize(id, lowered) if artifact is None else artifact
+        return self._compile_here(id, lowered) if artifact is None else artifact
+
+    def _compile_here(self, id: str, kernel: CudaKernel) -> CudaArtifact:
+        began = time.perf_counter()
+        try:
+            return self._here.finalize(id, kernel)
+        finally:
+            self.seconds[id] = time.perf_counter() - began
 
     def close(self) -> None:
         """Ends the processes."""
@@ -110,18 +126,22 @@ class CompilePool:
             "target": self._target(kernel.request.arch),
             "keep_headers": not kernel.key.headers.findings,
         }
-        content = json.dumps(job).encode()
+        text = json.dumps(job).encode()
         for _attempt in range(2):
             worker = self._idle.get()
-            answer = worker.ask(content)
+            answer = worker.ask(text)
             if answer is not None:
                 self._idle.put(worker)
-                number, artifact = answer
-                return CudaArtifact.decode(artifact) if number == COMPILED else None
+                number, content = answer
+                return self._read(kernel.key.id, content) if number == COMPILED else None
             self._replace(worker)
         raise CompilationError(
             f"{kernel.label}: the compiler crashed twice while compiling it", kernel=kernel.label
         )
+
+    def _read(self, id: str, content: bytes) -> CudaArtifact | None:
+        (self.seconds[id],) = SECONDS.unpack_from(content)
+        return CudaArtifact.decode(content[SECONDS.size :])
 
     def _replace(self, worker: _Worker) -> None:
         with self._lock:

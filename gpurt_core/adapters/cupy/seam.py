@@ -25,13 +25,16 @@ from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
 from gpurt_core.adapters.cupy.options import with_absolute_folders
 from gpurt_core.adapters.cupy.pool import CompilePool
 from gpurt_core.adapters.cupy.request import KernelRequest
+from gpurt_core.adapters.cupy.sharing import ClaimSource, SharingCompiler
 from gpurt_core.adapters.cupy.target import ArtifactStore, CudaTarget
 from gpurt_core.compilation import KernelEvent, KernelLoader, usable_cpus
+from gpurt_core.execution import KernelOutcome
 from gpurt_core.execution.overrides import republish
 
 if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.null_device import NullDevice
 
+_WAITING_THREADS = 32
 SEAM_MODULE = "cupy.cuda.compiler"
 """The module that has the one function that the seam replaces."""
 
@@ -46,15 +49,20 @@ class CupySeam:
         null_device: NullDevice | None = None,
         parallelism: int | None = None,
         observer: SeamObserver | None = None,
+        claims: ClaimSource | None = None,
+        processes: int = 1,
     ) -> None:
         """With no `store` kernels come from CuPy's own cache, and nothing is ever queued.
 
-        `parallelism` is how many compile at once.
+        `parallelism` is how many kernels compile at once, in all the `processes` together that
+        share the store; `claims` tells them who compiles what.
         """
         self._store = store
         self._null_device = null_device
         self._parallelism = parallelism or usable_cpus()
         self._pool: CompilePool | None = None
+        self._claims = claims
+        self._processes = processes
         self._observer = observer or SeamObserver()
         self._devices: dict[int, SteeredDevice] = {}
         self._lock = threading.RLock()
@@ -78,7 +86,7 @@ class CupySeam:
 
         versions.require_supported(cupy, module)
         self._module, self._keys = module, KeyMaker(module)
-        self._pool = CompilePool(module, self._parallelism)
+        self._pool = CompilePool(module, max(1, self._parallelism // self._processes))
         self._original = module._compile_module_with_cache
         module._compile_module_with_cache = self._compile_module_with_cache
 
@@ -142,9 +150,9 @@ class CupySeam:
 
         What was queued before waits for the end of it; what is queued in it is compiled in it.
         """
-        before, devices = self._store, self._devices
+        before, devices, claims = self._store, self._devices, self._claims
         loaders = {number: device.loader for number, device in devices.items()}
-        self._store = store
+        self._store, self._claims = store, None
         for device in devices.values():
             device.loader = self._new_loader(device.number)
         self.begin_generation()
@@ -153,7 +161,7 @@ class CupySeam:
             self.compile_queued()
         finally:
             self.abandon_queued()
-            self._store = before
+            self._store, self._claims = before, claims
             for number, device in devices.items():
                 device.loader = loaders.get(number) or self._new_loader(number)
             self.begin_generation()
@@ -295,8 +303,14 @@ class CupySeam:
             return CachedLoader(self._module, self._settled)
         assert self._pool is not None
         load = partial(self._load_module, number)
-        target = CudaTarget(self._pool, self._store, load, self.label_of)
-        return KernelLoader(target, parallelism=self._parallelism, on_settled=self._settled)
+        if self._claims is None:
+            target = CudaTarget(self._pool, self._store, load, self.label_of)
+            return KernelLoader(target, parallelism=self._parallelism, on_settled=self._settled)
+        sharing = SharingCompiler(self._pool, self._store, self._claims, self._parallelism)
+        target = CudaTarget(sharing, self._store, load, self.label_of, sharing.release)
+        # Threads that wait for another process to compile something cost next to nothing.
+        threads = self._parallelism if self._processes == 1 else _WAITING_THREADS
+        return KernelLoader(target, parallelism=threads, on_settled=self._settled)
 
     def _load_module(self, number: int, id: str, artifact: CudaArtifact) -> Any:
         from cupy.cuda import Device, function
@@ -314,6 +328,13 @@ class CupySeam:
         kernel = self.kernels.get(id)
         return "a kernel" if kernel is None else kernel.label
 
+    def _seconds_of(self, event: KernelEvent) -> float:
+        """Without the time that it waited for a process, or for another one's claim."""
+        assert self._pool is not None
+        if event.outcome is KernelOutcome.LOADED:
+            return 0.0
+        return self._pool.seconds.get(str(event.id), event.seconds)
+
     # What it tells
 
     def _reached(self, id: str, kernel: CudaKernel) -> None:
@@ -327,7 +348,7 @@ class CupySeam:
                 label=kernel.label,
                 arch=kernel.request.arch,
                 outcome=event.outcome,
-                seconds=event.seconds,
+                seconds=self._seconds_of(event),
                 log=None if event.error is None else event.error.log,
                 parts=kernel.key.parts,
                 tried_by=event.tried_by,

@@ -51,12 +51,16 @@ class CudaTarget:
         store: ArtifactStore,
         load_module: Callable[[str, CudaArtifact], Any],
         label_of: Callable[[str], str],
+        on_handled: Callable[[str], object] = lambda id: None,
     ) -> None:
-        """`load_module` makes a module of an artifact on this device, or raises CuPy's error."""
+        """`load_module` makes a module of an artifact on this device, or raises CuPy's error.
+        `on_handled` is told of each kernel that was stored, or refused.
+        """
         self.compiler = compiler
         self._store = store
         self._load_module = load_module
         self._label_of = label_of
+        self._on_handled = on_handled
         self._on_device: dict[str, LoadedModule] = {}
         self._lock = threading.Lock()
 
@@ -71,7 +75,9 @@ class CudaTarget:
 
     def store(self, id: str, artifact: CudaArtifact, source: str | None) -> bool:
         """Keeps it in the environment."""
-        return self._store.store(id, artifact.encode(), label=self._label_of(id))
+        kept = self._store.store(id, artifact.encode(), label=self._label_of(id))
+        self._on_handled(id)
+        return kept
 
     def load(self, id: str, artifact: CudaArtifact) -> LoadedModule:
         """Loads it on the device; raises `LoadRefused`."""
@@ -82,6 +88,7 @@ class CudaTarget:
         try:
             loaded = LoadedModule(artifact, self._load_module(id, artifact))
         except Exception as error:
+            self._on_handled(id)
             label = self._label_of(id)
             raise LoadRefused(
                 f"the device refused {label}: {error}", kernel=label, cause=error
