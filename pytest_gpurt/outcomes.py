@@ -75,6 +75,7 @@ class OutcomeHooks:
             report = yield
         if not self._run.discards or not report.failed:
             return report
+        self._reading.listen_to_children()
         absence = self._new_absence()
         if absence is not None and not _is_about_statistics(call.excinfo):
             _skip(report, call, absence)
@@ -83,6 +84,18 @@ class OutcomeHooks:
         elif self._first_attempt and self._reached_a_kernel(item):
             self._failed_unread = True
             _silence(report, call)
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """A module that cannot be imported for want of something is skipped, and says of what."""
+        before = len(self._absences)
+        report = yield
+        if self._run.discards and report.failed and len(self._absences) > before:
+            report.outcome = "skipped"
+            report.longrepr = (str(collector.path), 1, f"Skipped: {self._absences[before]}")
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -98,7 +111,7 @@ class OutcomeHooks:
 
     def _new_absence(self) -> str | None:
         """Something that the test asked for and that cannot be had on this machine."""
-        new = self._absences[self._absences_before :]
+        new = [*self._absences[self._absences_before :], *self._reading.children_missed]
         return new[0] if new else None
 
     def _reached_a_kernel(self, item: pytest.Item) -> bool:

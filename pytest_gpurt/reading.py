@@ -31,6 +31,9 @@ class ReadingHooks:
         self._modules: set[str] = set()
         self._fixtures: set[int] = set()
         self._everything = False
+        self.children_have_read = False
+        self.children_missed: list[str] = []
+        """What child processes of the running test asked for in vain."""
         self._originals: dict[str, Callable[..., Any]] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -62,13 +65,19 @@ class ReadingHooks:
 
     def has_read(self, item: pytest.Item) -> bool:
         """Whether the running test has looked at device memory, or what it depends on has."""
-        if self._reads > self._before_attempt or self._everything:
+        if self._reads > self._before_attempt or self._everything or self.children_have_read:
             return True
         if any(parent.nodeid in self._modules for parent in item.listchain()):
             return True
         info = getattr(item, "_fixtureinfo", None)
         definitions = {} if info is None else info.name2fixturedefs
         return any(id(one) in self._fixtures for many in definitions.values() for one in many)
+
+    def listen_to_children(self) -> None:
+        """Takes in what child processes have noted since the attempt began."""
+        for note in self._run.children.new() if self._run.children is not None else ():
+            self.children_have_read |= note.reads > 0
+            self.children_missed += note.absences
 
     @property
     def _reads(self) -> int:
@@ -94,6 +103,8 @@ class ReadingHooks:
     def pytest_runtest_setup(self) -> Iterator[None]:
         """Each attempt at a test is watched anew."""
         self._before_attempt = self._reads
+        self.listen_to_children()
+        self.children_have_read, self.children_missed = False, []
         if self._run.reads is not None:
             self._run.reads.begin(self._run.options.read_limit)
         return (yield)
@@ -116,3 +127,5 @@ class ReadingHooks:
         finally:
             if self._run.reads is not None:
                 self._run.reads.begin(None)
+            if self._run.null_device is not None:
+                self._run.null_device.relieve()

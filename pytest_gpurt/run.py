@@ -7,6 +7,7 @@ it; what needs CuPy is made when the suite imports that.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from pytest_gpurt.options import GpuMode, GpuOptions
 from pytest_gpurt.results import RunResult, result_of
 
 if TYPE_CHECKING:
-    from gpurt_core.adapters.cupy.null_device import NullDevice, ReadMonitor
+    from gpurt_core.adapters.cupy.null_device import ChildNotes, NullDevice, ReadMonitor
     from gpurt_core.adapters.cupy.seam import CupySeam
     from gpurt_core.environment import Environment, QueuedEntry
     from gpurt_core.execution import StatisticsCollector
@@ -60,6 +61,9 @@ class GpuRun:
         """What worker processes came to."""
         self.notes: list[str] = []
         """Lines for the summary: troubles of the environment."""
+        self.children: ChildNotes | None = None
+        """What child processes did on null devices of theirs."""
+        self._notes_folder: tempfile.TemporaryDirectory[str] | None = None
         self.current: pytest.Item | None = None
         """The running test."""
         self.collected = False
@@ -115,6 +119,8 @@ class GpuRun:
             self.accounting.close()
         if self.environment is not None:
             self.environment.close()
+        if self._notes_folder is not None:
+            self._notes_folder.cleanup()
 
     def start_counting(self) -> Accounting:
         """Starts counting, if it has not been."""
@@ -177,9 +183,19 @@ class GpuRun:
         # runs eagerly, if it is the first to import CuPy.
         running = self.current is not None and self.current.nodeid in self.eager_tests
         seam.eager = self.gathers and (running or not self.collected)
-        self.reads = self.null_device.reads if self.null_device is not None else None
+        if self.null_device is not None:
+            self.reads = self.null_device.reads
+            self._announce_notes()
         if self.null_device is not None and self.options.architectures_given:
             self._check_compiler(module)
+
+    def _announce_notes(self) -> None:
+        """Has child processes tell what they read back, and miss."""
+        from gpurt_core.adapters.cupy.null_device import ChildNotes
+
+        self._notes_folder = tempfile.TemporaryDirectory(prefix="gpurt-children-")
+        self.children = ChildNotes(Path(self._notes_folder.name))
+        self.children.announce()
 
     def _check_compiler(self, module: ModuleType) -> None:
         """Ends the run where the installed NVRTC does not know an architecture."""

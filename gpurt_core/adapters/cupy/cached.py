@@ -77,7 +77,8 @@ class CachedLoader:
         """`compiler` is the module `cupy.cuda.compiler`."""
         self._compiler = compiler
         self._observer = observer
-        self._loaded: dict[Any, LoadedModule] = {}
+        self._loaded: dict[Any, tuple[Any, LoadedModule]] = {}
+        """Id to the call that CuPy made last, and what that came to."""
         self._modules: dict[Any, LoadedModule] = {}
         self._lock = threading.RLock()
 
@@ -104,20 +105,24 @@ class CachedLoader:
     def load(self, id: Any, kernel: Any) -> LoadedModule:
         """The module that CuPy's own call returns; raises what that raises."""
         __tracebackhide__ = True
-        loaded = self._loaded.get(id)
-        if loaded is not None:
+        asked, loaded = self._loaded.get(id, (None, None))
+        if loaded is not None and asked is kernel:
             return loaded
         with self._lock:  # CuPy would let two threads compile the same kernel: it counts once
-            if id not in self._loaded:
-                self._loaded[id] = self._obtain(id, kernel.call)
-            return self._loaded[id]
+            asked, loaded = self._loaded.get(id, (None, None))
+            if loaded is None:
+                loaded = self._obtain(id, kernel.call)
+            elif asked is not kernel:  # CuPy asks anew: it is answered anew, and counts once
+                loaded = self._kept(id, self._called(kernel.call))
+            self._loaded[id] = kernel, loaded
+            return loaded
 
     def _obtain(self, id: Any, call: Callable[[], Any]) -> LoadedModule:
         registration = KernelRegistration.register()
         cache, began = self._watched_cache(), perf_counter()
         try:
             try:
-                module = call()
+                made = self._called(call)
             except Exception as error:
                 self._failed(registration, cache, id, perf_counter() - began, error)
                 raise
@@ -128,8 +133,12 @@ class CachedLoader:
         finally:
             if registration is not None:
                 registration.abandon()  # after an interrupt: a settled one is left alone
-        artifact = CudaArtifact(cache.payload or b"", dict(module.mapping or {}))
-        return self._kept(id, LoadedModule(artifact, module))
+        return self._kept(id, made)
+
+    def _called(self, call: Callable[[], Any]) -> LoadedModule:
+        cache = self._watched_cache()
+        module = call()
+        return LoadedModule(CudaArtifact(cache.payload or b"", dict(module.mapping or {})), module)
 
     def _kept(self, id: Any, loaded: LoadedModule) -> LoadedModule:
         there = self._modules.get(id)

@@ -60,6 +60,8 @@ class SteeredDevice:
         self.loader = loader
         self.null_device = null_device
         self.is_null = null_device is not None
+        """Whether functions are compiled when the driver is asked about them, and launches are
+        dropped by it."""
         self.eager = False
         """Whether kernels are compiled where they are asked for, though launches are dropped."""
         self.expected_functions: dict[str, set[str]] = {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpurt_core.adapters.cupy import versions
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
-from gpurt_core.adapters.cupy.cached import CachedLoader
+from gpurt_core.adapters.cupy.cached import CachedLoader, WatchedCache
 from gpurt_core.adapters.cupy.compiler import CudaKernel
 from gpurt_core.adapters.cupy.device import ModuleLoader, SteeredDevice
 from gpurt_core.adapters.cupy.headers import HeaderSet
@@ -65,6 +65,9 @@ class CupySeam:
         self._processes = processes
         self._observer = observer or SeamObserver()
         self._devices: dict[int, SteeredDevice] = {}
+        self._cached_devices: dict[int, SteeredDevice] = {}
+        """Those whose kernels come from CuPy's own cache."""
+        self._usual_cache: type[Any] = object
         self._lock = threading.RLock()
         self._eager = False
         self._module: Any = None
@@ -88,6 +91,7 @@ class CupySeam:
         self._module, self._keys = module, KeyMaker(module)
         self._pool = CompilePool(module, max(1, self._parallelism // self._processes))
         self._original = module._compile_module_with_cache
+        self._usual_cache = type(module._kernel_cache_backend)
         module._compile_module_with_cache = self._compile_module_with_cache
 
     def uninstall(self) -> None:
@@ -132,14 +136,14 @@ class CupySeam:
 
     def begin_generation(self) -> None:
         """Starts accounting anew: each kernel is obtained again when it is next reached."""
-        for device in list(self._devices.values()):
+        for device in self._all_devices():
             device.loader.begin_generation()
         self.forget_memos()
         republish()
 
     def forget(self, ids: Collection[str]) -> None:
         """Starts accounting anew for these kernels alone."""
-        for device in list(self._devices.values()):
+        for device in self._all_devices():
             device.loader.forget(ids)
         self.forget_memos()
         republish()
@@ -241,11 +245,12 @@ class CupySeam:
         if to_ltoir or nonsense:  # which CuPy refuses; intermediate code is no kernel
             return call()
         request = self._request(source, options, arch, backend, name_expressions, jitify)
-        device = self._device(_current_device())
-        id, kernel = self._identify(request, call)
+        own_cache = self._store is None or self._another_cache_is_set()
+        device = self._device(_current_device(), own_cache)
+        id, kernel = self._identify(request, call, own_cache)
         module = SteeredModule(id, kernel, device)
         module.reach()
-        if log_stream is not None and self._store is not None:
+        if log_stream is not None and not own_cache:
             log_stream.write(module.load().artifact.log)
         return module
 
@@ -273,8 +278,16 @@ class CupySeam:
             jitify=jitify or "-DCUPY_USE_JITIFY" in options,
         )
 
-    def _identify(self, request: KernelRequest, call: Callable[[], Any]) -> tuple[str, CudaKernel]:
-        if self._store is None:
+    def _another_cache_is_set(self) -> bool:
+        """Whether the code under test has given CuPy a cache of another kind, to have it used."""
+        cache = self._module._kernel_cache_backend
+        inner = cache.inner if isinstance(cache, WatchedCache) else cache
+        return type(inner) is not self._usual_cache
+
+    def _identify(
+        self, request: KernelRequest, call: Callable[[], Any], own_cache: bool
+    ) -> tuple[str, CudaKernel]:
+        if own_cache:
             key = KernelKey(request.digest, {}, HeaderSet())
         else:
             assert self._keys is not None
@@ -283,25 +296,33 @@ class CupySeam:
         self.kernels.setdefault(key.id, kernel)
         return key.id, kernel
 
-    def _device(self, number: int) -> SteeredDevice:
-        device = self._devices.get(number)
+    def _device(self, number: int, own_cache: bool = False) -> SteeredDevice:
+        devices = self._cached_devices if own_cache else self._devices
+        device = devices.get(number)
         if device is None:
             with self._lock:
-                device = self._devices.get(number) or self._new_device(number)
-                self._devices[number] = device
+                device = devices.get(number) or self._new_device(number, own_cache)
+                devices[number] = device
         return device
 
-    def _new_device(self, number: int) -> SteeredDevice:
+    def _new_device(self, number: int, own_cache: bool) -> SteeredDevice:
         assert self._pool is not None
+        if own_cache:
+            cached = CachedLoader(self._module, self._settled)
+            device = SteeredDevice(number, cached, None, self._reached, lambda kernels: None)
+            device.eager = True
+            return device
         loader, expect = self._new_loader(number), self._pool.expect
         device = SteeredDevice(number, loader, self._null_device, self._reached, expect)
         device.eager = self._eager
         return device
 
+    def _all_devices(self) -> list[SteeredDevice]:
+        return [*self._devices.values(), *self._cached_devices.values()]
+
     def _new_loader(self, number: int) -> ModuleLoader:
-        if self._store is None:
-            return CachedLoader(self._module, self._settled)
         assert self._pool is not None
+        assert self._store is not None
         load = partial(self._load_module, number)
         if self._claims is None:
             target = CudaTarget(self._pool, self._store, load, self.label_of)

@@ -8,12 +8,14 @@ copies are real, launches are dropped, and what CUDA refuses is refused with CuP
 from __future__ import annotations
 
 import importlib
+import mmap
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from gpurt_core.adapters.cupy.null_device import capsules, libraries, shim
+from gpurt_core.adapters.cupy.null_device import capsules, children, libraries, shim
 from gpurt_core.adapters.cupy.null_device.allocation_functions import AllocationFunctions
 from gpurt_core.adapters.cupy.null_device.array_functions import ArrayFunctions
 from gpurt_core.adapters.cupy.null_device.arrays import CudaArrays
@@ -27,7 +29,7 @@ from gpurt_core.adapters.cupy.null_device.memory import MemoryTable
 from gpurt_core.adapters.cupy.null_device.module_functions import ModuleFunctions
 from gpurt_core.adapters.cupy.null_device.modules import Function, Modules
 from gpurt_core.adapters.cupy.null_device.pools import PoolFunctions
-from gpurt_core.adapters.cupy.null_device.profiles import DeviceProfile
+from gpurt_core.adapters.cupy.null_device.profiles import GIB, DeviceProfile
 from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 from gpurt_core.adapters.cupy.null_device.status import teach_driver_errors
 from gpurt_core.adapters.cupy.null_device.stream_functions import StreamFunctions
@@ -64,6 +66,10 @@ _BINDS_NOTHING = frozenset(
         DRIVER,
     }
 )
+
+
+_BURDEN = 2 * GIB
+"""From this size on the process gives back what its pools keep: few suites ever get there."""
 
 
 class NullDevice:
@@ -127,6 +133,7 @@ class NullDevice:
         device = cls(profiles, runtime)
         device._replace(runtime, driver)
         cls._installed = device
+        children.leave_note_at_exit()
         libraries.watch(runtime.runtimeGetVersion() // 1000)
         return device
 
@@ -167,6 +174,17 @@ class NullDevice:
         """A module handle, as `moduleLoadData` gives it."""
         return self._modules.load(image)
 
+    def relieve(self) -> None:
+        """Frees what CuPy's pools keep, where that has become a burden on the host.
+
+        On a GPU the pools may fill the device; here that would be the host's memory.
+        """
+        if _resident_bytes() > _BURDEN:
+            import cupy
+
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()
+
     def _replace(self, runtime: ModuleType, driver: ModuleType) -> None:
         teach_driver_errors(driver.CUDADriverError)
         native = {"_ensure_context": shim.none_stub()}
@@ -177,6 +195,14 @@ class NullDevice:
         # been looked at by `check_launch` where that might be refused.
         launching = {name: shim.none_stub() for name in ("launchKernel", "launchCooperativeKernel")}
         capsules.replace_functions(driver, _functions(self._driver_functions), launching)
+
+
+def _resident_bytes() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * mmap.PAGESIZE
 
 
 def _functions(groups: Sequence[object]) -> dict[str, Callable[..., Any]]:

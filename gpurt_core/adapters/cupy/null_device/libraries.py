@@ -63,6 +63,7 @@ def watch(cuda_major: int) -> None:
     when_imported("cuda.pathfinder", lambda module: _explain_missing(module, cuda_major))
     when_imported("cupy.cuda.thrust", _forgive_thrust)
     when_imported("cupy.cuda.jitify", _refuse_jitify)
+    when_imported("cupy._environment", _note_missing_nvcc)
 
 
 def hide_devices() -> None:
@@ -138,6 +139,19 @@ def _without_cuda_errors(function: Callable[..., None]) -> Callable[..., None]:
                 raise
 
     return checked
+
+
+def _note_missing_nvcc(module: ModuleType) -> None:
+    """CuPy looks nvcc up each time, and fails on what it does not find in a way of its own."""
+    original: Callable[[], str | None] = module.get_nvcc_path
+
+    def get_nvcc_path() -> str | None:
+        path = original()
+        if path is None:
+            absences.append("nvcc, a tool of CUDA, is not installed: it comes with the toolkit")
+        return path
+
+    module.__dict__["get_nvcc_path"] = get_nvcc_path
 
 
 def _refuse_jitify(module: ModuleType) -> None:
