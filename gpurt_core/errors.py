@@ -176,7 +176,9 @@ class LaunchFailed(GpurtError, RuntimeError):
         refused: bool,
     ) -> None:
         what = "was refused" if refused else "failed"
-        super().__init__(f"{launch} {what} on {server}: {cause}")
+        is_plain = isinstance(cause, GpurtError | ValueError)
+        reason = f"{cause}" if is_plain else f"{type(cause).__name__}: {cause}"
+        super().__init__(f"{launch} {what} on {server}: {reason}")
         self.launch = launch
         self.server = server
         self.cause = cause

@@ -54,7 +54,7 @@ class Backends:
     """The backends that there are: by the order in which `connect()` looks for a device."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._manager = pluggy.PluginManager(_PROJECT)
         self._manager.add_hookspecs(_Hooks)
         self._looked_for_packages = False

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 from gpurt_core.compilation import KernelEvent
 from gpurt_core.errors import NoDevice
+from gpurt_core.execution.forking import lock_held_over_forks
 from gpurt_core.servers.addresses import DeviceAddress
 from gpurt_core.servers.backends import Backend, backends
 from gpurt_core.servers.options import ArtifactStore, ServerOptions
 from gpurt_core.servers.server import Server
 
-_lock = threading.Lock()
+_lock = lock_held_over_forks()
 _servers: WeakValueDictionary[str, Server] = WeakValueDictionary()
 _options: dict[str, ServerOptions] = {}
 

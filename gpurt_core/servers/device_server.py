@@ -177,17 +177,21 @@ class DeviceServer:
 
     def join(self) -> bool:
         """Counts one more user, who closes it too; false where it cannot be used any more."""
+        if self._process != os.getpid():
+            return False
         with self._lock:
-            if not self._users or self._process != os.getpid():
+            if not self._users:
                 return False
             self._users += 1
             return True
 
     def close(self) -> None:
         """Finishes what was launched and gives the device back, when its last user closes it."""
+        if self._process != os.getpid():
+            return
         with self._lock:
             last, self._users = self._users == 1, max(self._users - 1, 0)
-        if last and self._process == os.getpid():
+        if last:
             self._thread.call(self._launcher.finish)
             self._thread.close()
             _warn_of_unseen(self.name, self._failures)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy
@@ -15,7 +15,10 @@ Dimensions = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel, in the languages that it is written in."""
+    """A kernel, in the languages that it is written in.
+
+    A backend with a language of its own adds a field for it in a subclass.
+    """
 
     name: str
     """The function that is launched: in CUDA C++ one that is `extern "C"`."""
@@ -30,7 +33,8 @@ class Kernel:
         """The source in a language; raises `KernelLanguageMissing`."""
         text = getattr(self, language, None)
         if not isinstance(text, str):
-            written = [name for name in ("cuda", "opencl") if getattr(self, name) is not None]
+            names = (field.name for field in fields(self) if field.name not in ("name", "options"))
+            written = [name for name in names if getattr(self, name) is not None]
             raise KernelLanguageMissing(self.name, language, written)
         return text
 

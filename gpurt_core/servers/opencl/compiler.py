@@ -61,12 +61,21 @@ def build(kernel: ClKernel, options: bytes) -> ClArtifact:
     except pyopencl.Error as error:
         logs = build_logs(program, devices)
         raise _failure(kernel.label, error, logs, options) from None
-    info = pyopencl.program_info
-    binaries = zip(program.get_info(info.DEVICES), program.get_info(info.BINARIES), strict=True)
-    made = dict(binaries)
     said = "".join(log for _device, log in build_logs(program, devices) if log.strip())
     kept = " ".join(without_folders(kernel.options))
-    return ClArtifact(tuple(made[device] for device in devices), kept, said)
+    return ClArtifact(_binaries(program, devices), kept, said)
+
+
+def _binaries(program: Any, devices: Sequence[Any]) -> tuple[bytes, ...]:
+    """A binary for each device; PoCL makes one of a part of a device for the whole of it."""
+    import pyopencl
+
+    info = pyopencl.program_info
+    pairs = zip(program.get_info(info.DEVICES), program.get_info(info.BINARIES), strict=True)
+    made = dict(pairs)
+    return tuple(
+        made[device] if device in made else made[device.parent_device] for device in devices
+    )
 
 
 def build_logs(program: Any, devices: Sequence[Any]) -> list[tuple[Any, str]]:

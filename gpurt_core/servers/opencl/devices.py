@@ -6,15 +6,15 @@ Asked for once: handles of devices, and of their parts, are kept for the life of
 from __future__ import annotations
 
 import os
-import threading
 from functools import lru_cache
 from typing import Any
 
 from gpurt_core.errors import NoDevice
+from gpurt_core.execution.forking import lock_held_over_forks
 from gpurt_core.servers.addresses import DeviceAddress, Part
 from gpurt_core.servers.opencl import host_cpu, pocl
 
-_lock = threading.Lock()
+_lock = lock_held_over_forks()
 _found: dict[str, list[Any]] = {}
 _parts: dict[tuple[int, int], list[Any]] = {}
 _loaded_by: list[int] = []
