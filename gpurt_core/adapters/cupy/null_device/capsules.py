@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from gpurt_core.adapters.cupy.null_device import shim
-from gpurt_core.adapters.cupy.null_device.shim import Constant, Guarded, Result, Stub
+from gpurt_core.adapters.cupy.null_device.shim import Constant, Guarded, OneCall, Result, Stub
 
 Function = Callable[..., Any]
 
@@ -222,11 +222,13 @@ def functions_of(module: ModuleType) -> dict[str, object]:
 
 
 def replace_functions(
-    module: ModuleType, functions: Mapping[str, Function], native: Mapping[str, Constant]
+    module: ModuleType,
+    functions: Mapping[str, Function],
+    native: Mapping[str, Constant | OneCall],
 ) -> None:
     """Puts `functions` in the place of those of `module`, for C callers and for Python ones.
 
-    A function that `native` names, too, is called from Python only; C callers get its constant.
+    A function that `native` names, too, is called from Python only; C callers get the native one.
     One that `module` does not offer to C is replaced for Python.
     """
     capsules = functions_of(module)

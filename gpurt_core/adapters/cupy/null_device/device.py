@@ -83,7 +83,7 @@ class NullDevice:
         """What each device is; the first is device 0."""
         self.reads = ReadMonitor()
         """What was read back."""
-        devices = Devices(self.profiles)
+        self._devices = devices = Devices(self.profiles)
         self._table = MemoryTable([profile.memory for profile in self.profiles])
         copies = Copies(self._table, self.reads, HostGuard())
         streams = Streams(devices)
@@ -187,9 +187,10 @@ class NullDevice:
 
     def _replace(self, runtime: ModuleType, driver: ModuleType) -> None:
         teach_driver_errors(driver.CUDADriverError)
-        native = {"_ensure_context": shim.none_stub()}
-        if len(self.profiles) == 1:
-            native["getDevice"] = shim.Constant(0)
+        native: dict[str, shim.Constant | shim.OneCall] = {
+            "_ensure_context": shim.none_stub(),
+            "getDevice": self._devices.number.reader,
+        }
         capsules.replace_functions(runtime, _functions(self._runtime_functions), native)
         # Every launch comes here from CuPy's compiled code: it costs nothing, and its shape has
         # been looked at by `check_launch` where that might be refused.

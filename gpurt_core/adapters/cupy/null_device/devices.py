@@ -15,6 +15,7 @@ from gpurt_core.adapters.cupy.null_device import attributes
 from gpurt_core.adapters.cupy.null_device.memory import MemoryTable
 from gpurt_core.adapters.cupy.null_device.profiles import MIB, DeviceProfile
 from gpurt_core.adapters.cupy.null_device.status import RuntimeStatus, fail, runtime_error
+from gpurt_core.adapters.cupy.null_device.thread_number import ThreadNumber
 
 
 class Devices:
@@ -22,19 +23,20 @@ class Devices:
 
     def __init__(self, profiles: Sequence[DeviceProfile]) -> None:
         self.profiles = tuple(profiles)
-        self._of_thread = threading.local()
+        self.number = ThreadNumber()
+        """The current device: CuPy asks for it several times in each allocation and launch."""
+        self._has_used = threading.local()
 
     @property
     def current(self) -> int:
         """The device of the calling thread."""
-        device: int = getattr(self._of_thread, "device", 0)
-        return device
+        return self.number.get()
 
     @property
     def has_context(self) -> bool:
         """Whether the calling thread has used a device: the main thread always has."""
         main = threading.current_thread() is threading.main_thread()
-        return main or hasattr(self._of_thread, "device")
+        return main or hasattr(self._has_used, "a_device")
 
     @property
     def profile(self) -> DeviceProfile:
@@ -42,7 +44,8 @@ class Devices:
         return self.profiles[self.current]
 
     def use(self, device: int) -> None:
-        self._of_thread.device = self.check(device)
+        self.number.set(self.check(device))
+        self._has_used.a_device = True
 
     def check(self, device: int) -> int:
         """Raises what CUDA raises for a device that there is not."""

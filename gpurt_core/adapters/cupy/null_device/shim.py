@@ -78,7 +78,15 @@ class Constant:
     counts: bool = False
 
 
-Stub = Guarded | Constant
+@dataclass(frozen=True)
+class OneCall:
+    """A function that returns what the C function at `target` returns of `argument`."""
+
+    target: int
+    argument: int
+
+
+Stub = Guarded | Constant | OneCall
 
 
 def none_stub() -> Constant:
@@ -95,6 +103,8 @@ def _x86_64(stub: Stub, raiser: int, call: int) -> bytes:
     if isinstance(stub, Constant):
         load = b"\x66\x0f\xef\xc0" + _mov_rax(stub.value)  # pxor xmm0, xmm0
         return load + (b"\x48\xff\x00" if stub.counts else b"") + b"\xc3"  # inc [rax]; ret
+    if isinstance(stub, OneCall):
+        return b"\x48\xbf" + _bits(stub.argument) + _mov_rax(stub.target) + b"\xff\xe0"  # jmp rax
     slots = max(0, stub.arguments - 6)
     frame = 16 + (8 * slots + 15) // 16 * 16
     code = b"\x55\x48\x89\xe5"  # push rbp; mov rbp, rsp
@@ -138,6 +148,8 @@ def _aarch64(stub: Stub, raiser: int, call: int) -> bytes:
         if stub.counts:  # ldr x9, [x0]; add x9, x9, #1; str x9, [x0]
             words += [0xF9400009, 0x91000529, 0xF9000009]
         return _words([*words, 0xD65F03C0])  # ret
+    if isinstance(stub, OneCall):
+        return _words([*_move(0, stub.argument), *_move(16, stub.target), 0xD61F0200])  # br x16
     slots = max(0, stub.arguments - 8)
     words = [0xA9BF7BFD, 0x910003FD]  # stp x29, x30, [sp, #-16]!; mov x29, sp
     words.append(0xD10003FF | ((8 * slots + 15) // 16 * 16) << 10)  # sub sp, sp, #frame
