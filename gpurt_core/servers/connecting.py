@@ -15,7 +15,6 @@ from gpurt_core.servers.server import Server
 
 _lock = lock_held_over_forks()
 _servers: WeakValueDictionary[str, Server] = WeakValueDictionary()
-_options: dict[str, ServerOptions] = {}
 
 
 def connect(
@@ -57,17 +56,10 @@ def _connect(address: DeviceAddress, known: list[Backend], options: ServerOption
     name = str(address)
     with _lock:
         server = _servers.get(name)
-        if server is not None and server.join():
-            if options in (ServerOptions(), _options[name]):
-                return server
-            server.close()
-            raise ValueError(
-                f"{name} is connected with other options: close that server first, "
-                "or connect without options to share it"
-            )
+        if server is not None and server.join(options):
+            return server
         try:
             server = _servers[name] = backend.connect(address, options)
         except NoDevice as error:
             raise NoDevice(name, error.reasons) from error
-        _options[name] = options
         return server

@@ -39,7 +39,7 @@ class DeviceServer:
     """The server of one device; see `Server` for what its methods do."""
 
     def __init__(self, name: str, driver: Driver, options: ServerOptions | None = None) -> None:
-        options = options or ServerOptions()
+        self._options = options = options or ServerOptions()
         self.name = name
         self.service = name
         self.reads = ReadObservers()
@@ -175,13 +175,18 @@ class DeviceServer:
 
     # Opening and closing
 
-    def join(self) -> bool:
+    def join(self, options: ServerOptions) -> bool:
         """Counts one more user, who closes it too; false where it cannot be used any more."""
         if self._process != os.getpid():
             return False
         with self._lock:
             if not self._users:
                 return False
+            if options not in (ServerOptions(), self._options):
+                raise ValueError(
+                    f"{self.name} is connected with other options: close that server first, "
+                    "or connect without options to share it"
+                )
             self._users += 1
             return True
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gpurt_core.servers.arrays import ServerArray
 from gpurt_core.servers.kernels import Kernel
+from gpurt_core.servers.options import ServerOptions
 from gpurt_core.servers.reads import ReadObservers
 from gpurt_core.servers.streams import ServerStream
 
@@ -76,8 +77,11 @@ class Server(Protocol):
     def begin_generation(self) -> None:
         """Starts accounting anew: kernels are obtained again when they are next reached."""
 
-    def join(self) -> bool:
-        """Counts one more user, who closes it too; false where it cannot be used any more."""
+    def join(self, options: ServerOptions) -> bool:
+        """Counts one more user, who closes it too; false where it cannot be used any more.
+
+        Raises `ValueError` where the options are neither its own nor the default ones.
+        """
 
     def close(self) -> None:
         """Finishes what was launched, abandons what is queued, and gives the device back.

@@ -59,7 +59,7 @@ def test_values_of_another_shape_do_not_fill_an_array(server: Server) -> None:
 
 def test_an_array_of_objects_is_refused(server: Server) -> None:
     with pytest.raises(TypeError, match="Python objects"):
-        server.array([object()])
+        server.array(numpy.array([object()]))
 
 
 def test_a_kernel_is_compiled_once_and_counted(server: Server, in_mode: InMode) -> None:
@@ -157,7 +157,9 @@ def test_a_new_generation_obtains_kernels_again(server: Server, in_mode: InMode)
 def test_a_kernel_that_does_not_compile_is_reported_by_the_next_synchronize(server: Server) -> None:
     x = server.array(numpy.ones(4, numpy.float32))
     server.launch(BROKEN, 2, (4, 2), [x])
-    with pytest.raises(LaunchFailed, match="'broken' .grid 2x1x1, block 4x2x1, stream 0") as caught:
+    with pytest.raises(
+        LaunchFailed, match=r"'broken' .grid 2x1x1, block 4x2x1, stream 0"
+    ) as caught:
         server.synchronize()
     failure = caught.value
     assert (failure.kernel, failure.grid, failure.block) == ("broken", (2, 1, 1), (4, 2, 1))
@@ -311,7 +313,7 @@ def test_closing_abandons_what_is_queued(server: Server, in_mode: InMode) -> Non
 def test_closing_warns_of_failures_that_nobody_saw(server: Server) -> None:
     x = server.array(numpy.ones(4, numpy.float32))
     server.launch(BROKEN, 1, 4, [x])
-    with pytest.warns(RuntimeWarning, match="nobody saw.*'broken'"):
+    with pytest.warns(RuntimeWarning, match=r"nobody saw.*'broken'"):
         server.close()
 
 

@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import cupy
+from cupy._core import core
 from cupy.cuda import compiler, function, runtime
 from cupy_backends.cuda.api import driver
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ class CudaDriver:
         """Its id, and what is compiled; looked at anew where there are headers."""
         known = self._known.get(kernel)
         if known is None:
-            options = (*kernel.options, "-ftz=true")  # as CuPy gives its own kernels
+            options = (*core.assemble_cupy_compiler_options(kernel.options), "-ftz=true")
             request = KernelRequest(
                 source=kernel.source(self.language),
                 options=with_absolute_folders(options, os.getcwd()),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from gpurt_core.errors import NoDevice
@@ -41,10 +42,14 @@ def find_devices() -> list[Any]:
 def _ask_for_devices() -> list[Any]:
     pocl.settle()
     try:
+        import platformdirs
         import pyopencl
     except ImportError as error:
         reason = f"PyOpenCL cannot be imported ({error}): pip install 'pytest-gpurt[opencl]'"
         raise NoDevice("opencl", [reason]) from error
+    if not pocl.can_be_written(Path(platformdirs.user_cache_dir("pytools", "pytools"))):
+        # Where PyOpenCL has no folder to keep the code in that it generates, it keeps none.
+        pyopencl._PYOPENCL_NO_CACHE = True
     reasons, devices = [], []
     for platform in _platforms(pyopencl):
         found = _devices_of(platform, pyopencl)

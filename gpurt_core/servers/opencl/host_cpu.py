@@ -18,8 +18,8 @@ from typing import Any
 from gpurt_core.servers.opencl import pocl
 
 _UNKNOWN = b"generic\0"
-_RECORD_BYTES = 4096
-"""More than a device's record takes in any PoCL (1.5 KB in 3.0)."""
+_RECORD_BYTES = 1024
+"""How far into a device's record is looked, which is longer: in PoCL 3.0 the name is at 640."""
 _POINTER = struct.calcsize("P")
 _LOWEST_ADDRESS = 1 << 16
 
@@ -81,16 +81,12 @@ def _flags_level() -> str | None:
 
 
 def _replace(memory: int, record: int, name: str) -> bool:
-    places = [
-        record + offset
-        for offset, address in _pointers(memory, record)
-        if _text_at(memory, address) == _UNKNOWN
-    ]
-    if len(places) != 1:
-        return False
     text = _kept.setdefault(name, ctypes.create_string_buffer(name.encode()))
     pointer = struct.pack("P", ctypes.addressof(text))
-    return os.pwrite(memory, pointer, places[0]) == _POINTER
+    for offset, address in _pointers(memory, record):
+        if _text_at(memory, address) == _UNKNOWN:
+            return os.pwrite(memory, pointer, record + offset) == _POINTER
+    return False
 
 
 def _pointers(memory: int, record: int) -> list[tuple[int, int]]:

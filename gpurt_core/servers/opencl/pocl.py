@@ -53,7 +53,7 @@ def why_no_device(environ: MutableMapping[str, str] | None = None) -> str:
     """Why PoCL, which is there, shows no device; what to do about it."""
     environ = os.environ if environ is None else environ
     name, folder = _working_folder(environ)
-    if not _can_be_written(folder):
+    if not can_be_written(folder):
         return f"PoCL cannot write to {folder} ({name}): make it writable, or unset {name}"
     chosen = environ.get("POCL_DEVICES")
     if chosen is not None:
@@ -69,7 +69,7 @@ def _working_folder(environ: MutableMapping[str, str]) -> tuple[str, Path]:
     return "HOME", Path(environ.get("HOME", "/"), ".cache", "pocl")
 
 
-def _can_be_written(folder: Path) -> bool:
+def can_be_written(folder: Path) -> bool:
     """Whether it, or the nearest folder above that exists, can be written to."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     try:
