@@ -20,8 +20,10 @@ def what_is_wrong_with(seconds: float) -> str | None:
     """Why a time cannot be one; `None` for a time that can."""
     if math.isnan(seconds) or math.isinf(seconds):
         return f"its time was {seconds}"
-    if seconds <= 0:
-        return f"its time was {seconds:g} s, which no work takes"
+    if seconds == 0:
+        return "its time was 0 s: does it launch on the stream that is measured?"
+    if seconds < 0:
+        return f"its time was {seconds:g} s"
     return None
 
 

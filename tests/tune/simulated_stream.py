@@ -58,3 +58,13 @@ def timed(
         return name
 
     return run
+
+
+def after(first: Callable[[], object], run: Callable[..., str]) -> Callable[..., str]:
+    """A candidate that does something first."""
+
+    def both(*args: object) -> str:
+        first()
+        return run(*args)
+
+    return both
