@@ -186,7 +186,7 @@ class GpuRun:
         if self.null_device is not None:
             self.reads = self.null_device.reads
             self._announce_notes()
-        if self.null_device is not None and self.options.architectures_given:
+        if self.null_device is not None:
             self._check_compiler(module)
 
     def _announce_notes(self) -> None:
@@ -204,8 +204,13 @@ class GpuRun:
                 module._preprocess("", (), name.removeprefix("sm_"), "nvrtc")
             except module.CompileException:
                 version = ".".join(map(str, module._get_nvrtc_version()))
+                reason = f"NVRTC {version}, which is installed, does not compile for {name}"
+                pytest.exit(f"--gpu-arch: {reason}", returncode=pytest.ExitCode.USAGE_ERROR)
+            except Exception as error:
+                why = str(error).splitlines()[0]
                 pytest.exit(
-                    f"--gpu-arch: NVRTC {version}, which is installed, does not compile for {name}",
+                    f"NVRTC, the compiler of CUDA, cannot be used: {why}; "
+                    "pip install 'pytest-gpurt[cuda13]' brings it",
                     returncode=pytest.ExitCode.USAGE_ERROR,
                 )
 

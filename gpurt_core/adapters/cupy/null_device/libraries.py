@@ -1,5 +1,6 @@
 """What reaches CUDA past the runtime and driver modules of CuPy.
 
+- cuFFT: see `fft_plans`.
 - cuBLAS, cuSOLVER, cuSPARSE, cuRAND: where the library is installed, each function of its binding
   becomes one that does nothing: handles are plain numbers, workspaces are empty, outputs are left
   as they were. Where it is not, the error says in one line which package brings it.
@@ -33,6 +34,7 @@ _LIBRARIES = {
     "cusparse": "nvidia-cusparse",
     "curand": "nvidia-curand",
     "cufft": "nvidia-cufft",
+    "nvrtc": "nvidia-cuda-nvrtc",
 }
 """Bindings of CuPy, and the package of NVIDIA that brings each library for CUDA 13."""
 
@@ -62,8 +64,10 @@ def watch(cuda_major: int) -> None:
         when_imported(f"cupy_backends.cuda.libs.{name}", make_inert)
     when_imported("cuda.pathfinder", lambda module: _explain_missing(module, cuda_major))
     when_imported("cupy.cuda.thrust", _forgive_thrust)
+    when_imported("cupy.cuda.cufft", _replace_plans)
     when_imported("cupy.cuda.jitify", _refuse_jitify)
     when_imported("cupy._environment", _note_missing_nvcc)
+    when_imported("numba.cuda.cudadrv.error", _note_numba)
 
 
 def hide_devices() -> None:
@@ -139,6 +143,23 @@ def _without_cuda_errors(function: Callable[..., None]) -> Callable[..., None]:
                 raise
 
     return checked
+
+
+def _replace_plans(module: ModuleType) -> None:
+    from gpurt_core.adapters.cupy.null_device import fft_plans
+
+    fft_plans.take_places(module)
+
+
+def _note_numba(module: ModuleType) -> None:
+    """Numba's own kernels go to the driver by a way of their own."""
+    original = module.CudaSupportError.__init__
+
+    def noting(self: BaseException, *arguments: Any) -> None:
+        absences.append("numba.cuda needs a GPU, and this machine has none that it may use")
+        original(self, *arguments)
+
+    module.CudaSupportError.__init__ = noting
 
 
 def _note_missing_nvcc(module: ModuleType) -> None:

@@ -1,0 +1,153 @@
+"""cuFFT's plans without a device: they know their shapes, and transform nothing.
+
+CuPy's plans call cuFFT from compiled code, and it finds no device. These take their places where
+the library is installed; they check what CuPy checks, and leave outputs as they were.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+_SINGLE = frozenset({"CUFFT_C2C", "CUFFT_R2C", "CUFFT_C2R"})
+_TO_COMPLEX = frozenset({"CUFFT_R2C", "CUFFT_D2Z"})
+_TO_REAL = frozenset({"CUFFT_C2R", "CUFFT_Z2D"})
+
+
+def take_places(cufft: ModuleType) -> None:
+    """Puts the stand-ins into `cupy.cuda.cufft`."""
+    names = {
+        getattr(cufft, name): name for name in (*_SINGLE, "CUFFT_Z2Z", "CUFFT_D2Z", "CUFFT_Z2D")
+    }
+    cufft.__dict__["Plan1d"] = _plan_1d(cufft.Plan1d, names)
+    cufft.__dict__["PlanNd"] = _plan_nd(cufft.PlanNd, names)
+
+
+def _nothing_allocated() -> Any:
+    import cupy
+
+    return cupy.cuda.memory.MemoryPointer(cupy.cuda.memory.Memory(0), 0)
+
+
+def _dtype(kind: str) -> Any:
+    if kind in _TO_REAL:
+        return numpy.float32 if kind in _SINGLE else numpy.float64
+    return numpy.complex64 if kind in _SINGLE else numpy.complex128
+
+
+class _Plan:
+    """What all plans have in common. Their own attributes hide those of CuPy's compiled classes."""
+
+    handle = 0
+    work_area: Any = None
+    gpus: Any = None
+    fft_type = 0
+
+    def fft(self, a: Any, out: Any, direction: int) -> None:
+        """Transforms nothing."""
+
+    def get_output_array(self, a: Any, order: str = "C") -> Any:
+        """An array for the result."""
+        import cupy
+
+        shape, dtype = self._output_dtype_and_shape(a)
+        return cupy.empty(shape, dtype, order=order)
+
+    def _output_dtype_and_shape(self, a: Any) -> tuple[tuple[int, ...], Any]:
+        raise NotImplementedError
+
+
+def _plan_1d(base: Any, names: dict[int, str]) -> Any:
+    class Plan1d(_Plan, base):  # type: ignore[misc]
+        """Transforms of one axis."""
+
+        nx = 0
+        batch = 0
+
+        def __init__(
+            self,
+            nx: int,
+            fft_type: int,
+            batch: int,
+            *,
+            devices: Any = None,
+            out: Any = None,
+            prealloc_plan: int = 0,
+        ) -> None:
+            # Not super().__init__(): that asks cuFFT.
+            self.nx, self.fft_type, self.batch = nx, fft_type, batch
+            self.gpus = list(range(devices)) if isinstance(devices, int) else devices
+            self.work_area = _nothing_allocated()
+
+        def _output_dtype_and_shape(self, a: Any) -> tuple[tuple[int, ...], Any]:
+            kind, shape = names[self.fft_type], list(a.shape)
+            if kind in _TO_COMPLEX:
+                shape[-1] = shape[-1] // 2 + 1
+            elif kind in _TO_REAL:
+                shape[-1] = self.nx
+            return tuple(shape), _dtype(kind)
+
+        def check_output_array(self, a: Any, out: Any) -> None:
+            """Raises `ValueError` for an array that cannot take the result."""
+            shape, dtype = self._output_dtype_and_shape(a)
+            if out.shape != shape:
+                raise ValueError(f"out must have shape {shape}.")
+            if out.dtype != dtype:
+                raise ValueError(f"out dtype mismatch: found {out.dtype}, expected {dtype}")
+
+    return Plan1d
+
+
+def _plan_nd(base: Any, names: dict[int, str]) -> Any:
+    class PlanNd(_Plan, base):  # type: ignore[misc]
+        """Transforms of several axes."""
+
+        shape: Any = ()
+        order = "C"
+        last_axis = 0
+        last_size: Any = None
+
+        def __init__(
+            self,
+            shape: Any,
+            inembed: Any,
+            istride: int,
+            idist: int,
+            onembed: Any,
+            ostride: int,
+            odist: int,
+            fft_type: int,
+            batch: int,
+            order: str,
+            last_axis: int,
+            last_size: Any,
+            *,
+            prealloc_plan: int = 0,
+        ) -> None:
+            # Not super().__init__(): that asks cuFFT.
+            self.shape, self.fft_type, self.order = tuple(shape), fft_type, order
+            self.last_axis, self.last_size = last_axis, last_size
+            self.work_area = _nothing_allocated()
+
+        def _output_dtype_and_shape(self, a: Any) -> tuple[tuple[int, ...], Any]:
+            kind, shape = names[self.fft_type], list(a.shape)
+            if kind in _TO_COMPLEX | _TO_REAL:
+                shape[self.last_axis] = self.last_size
+            return tuple(shape), _dtype(kind)
+
+        def check_output_array(self, a: Any, out: Any) -> None:
+            """Raises `ValueError` for an array that cannot take the result."""
+            if out is a:
+                return
+            shape, dtype = self._output_dtype_and_shape(a)
+            if out.shape != shape:
+                raise ValueError("output shape mismatch")
+            if out.dtype != dtype:
+                raise ValueError("output dtype mismatch")
+            same_order = out.flags.f_contiguous == a.flags.f_contiguous
+            if not (same_order and out.flags.c_contiguous == a.flags.c_contiguous):
+                raise ValueError("output contiguity mismatch")
+
+    return PlanNd
