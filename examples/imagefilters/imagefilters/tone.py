@@ -7,9 +7,9 @@ import cupy
 _GAMMA = 1 / 2.2
 
 
-def _tone_map(image: cupy.ndarray, exposure: float, white: float) -> cupy.ndarray:
+def _tone_map(image: cupy.ndarray, exposure: float, white_squared: float) -> cupy.ndarray:
     scaled = image * exposure
-    mapped = scaled * (1 + scaled / (white * white)) / (1 + scaled)
+    mapped = scaled * (1 + scaled / white_squared) / (1 + scaled)
     return cupy.minimum(cupy.maximum(mapped, 0), 1) ** _GAMMA
 
 
@@ -22,4 +22,5 @@ def tone_map(image: cupy.ndarray, exposure: float = 1.0, white: float = 4.0) -> 
     What is `white` times as bright as 1 after `exposure`, or brighter, becomes 1. All of it is one
     kernel.
     """
-    return _fused(image, exposure, white)
+    # Squared here: CuPy fuses a product of two Python numbers in half precision.
+    return _fused(image, exposure, white * white)
