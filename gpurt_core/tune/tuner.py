@@ -77,6 +77,8 @@ class Tuner:
         name = self.book.page.quick.get(quick)
         if name is None:
             return self._execute_anew(tunables, args, stream, key)
+        if self.book.turns.are_taken:
+            self._let_others_measure(stream)
         return tunables.by_name[name].function(*args)
 
     def _execute_anew(
@@ -90,6 +92,7 @@ class Tuner:
                 return gather(self.book, identity, tunables, args, self._rejects)
             with frames.blameless():
                 page = self._obtain(identity, tunables, args, stream)
+        self._let_others_measure(stream)
         if identity in page.unmeasured:
             return self._run_unmeasured(page.unmeasured[identity], identity, tunables, args)
         name = page.picked[identity]
@@ -97,6 +100,13 @@ class Tuner:
         if quick is not None:
             page.quick[identity.device, identity.tuner, identity.checksum, quick] = name
         return tunables.by_name[name].function(*args)
+
+    def _let_others_measure(self, stream: TunedStream) -> None:
+        """A call would disturb what another thread measures on the device: it waits."""
+        device = stream.service_stream.service
+        if not frames.holds(self.book.turns, device):
+            with frames.blameless():
+                self.book.turns.wait_for_device(device)
 
     def _run_unmeasured(
         self,

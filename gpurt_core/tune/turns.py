@@ -54,6 +54,17 @@ class Turns:
             self._devices.setdefault(service, _Device()).holders += 1
             return True
 
+    @property
+    def are_taken(self) -> bool:
+        """Whether anything is measured: read without the lock."""
+        return bool(self._devices)
+
+    def wait_for_device(self, service: str) -> None:
+        """Returns when nothing is measured on the device, or only what does not end."""
+        with self._changed:
+            while service in self._devices and self._devices[service].stuck is None:
+                self._changed.wait()
+
     def give_back_key(self, identity: TuneIdentity) -> None:
         """The key may be taken again."""
         with self._changed:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable
 
 from gpurt_core.execution import LaunchMode, ServiceStream
 
 _services = itertools.count()
+
+
+class _Time(threading.local):
+    """As on a server, what another thread launches is not in the time that is taken."""
+
+    seconds = 0.0
 
 
 class SimulatedStream:
@@ -21,7 +28,10 @@ class SimulatedStream:
         self.discarded: list[str] = []
         self.lost = False
         """Whether the device fails everything."""
-        self._seconds = 0.0
+        self.most_at_once = 0
+        """So many were profiled at once, at the most."""
+        self._profiled = 0
+        self._time = _Time()
 
     def launch(self, name: str, seconds: float) -> None:
         """Launches something that takes so long."""
@@ -29,14 +39,19 @@ class SimulatedStream:
             self.discarded.append(name)
             return
         self.launched.append(name)
-        self._seconds += seconds
+        self._time.seconds += seconds
 
     def profile(self, function: Callable[[], object]) -> float:
         """Seconds of what it launches."""
-        before = self._seconds
-        function()
-        self.synchronize()
-        return self._seconds - before
+        self._profiled += 1
+        self.most_at_once = max(self.most_at_once, self._profiled)
+        try:
+            before = self._time.seconds
+            function()
+            self.synchronize()
+            return self._time.seconds - before
+        finally:
+            self._profiled -= 1
 
     def synchronize(self) -> None:
         """Raises when the device is lost."""
