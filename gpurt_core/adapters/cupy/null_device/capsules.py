@@ -12,6 +12,7 @@ part of the signature; `_ERROR_VALUES` has those that differ from the usual ones
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -94,9 +95,12 @@ def _keep(error: BaseException) -> None:
     _kept.error = error
 
 
-def _raise_kept() -> None:
-    """What the machine code calls after an error value. Without a kept exception it was a value."""
-    error = _kept.__dict__.pop("error", None)
+def _raise_kept(kept: threading.local = _kept) -> None:
+    """What the machine code calls after an error value. Without a kept exception it was a value.
+
+    `kept` is its own: at the interpreter's end modules have been emptied.
+    """
+    error = kept.__dict__.pop("error", None)
     if error is None:
         return
     try:
@@ -116,50 +120,53 @@ def _callback(name: str, signature: Signature, function: Function) -> tuple[Any,
     """The `ctypes` callback of `function`, and the stub that goes around it."""
     types = list(_argument_types(signature))
     if signature.result in _STRUCTURES:
-        return _structure_callback(types, function)
+        return _structure_callback(types, signature, function)
     if signature.returns_object:
         prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *types)
-        entry, error, result = _guard(function, signature, _FAILED), id(_FAILED), Result.LONG
+        entry, error, result = _guard(function, signature, _FAILED, None), id(_FAILED), Result.LONG
     elif signature.result == "float":
         prototype = ctypes.PYFUNCTYPE(ctypes.c_float, *types)
-        entry, error, result = _guard(function, signature, 0.0), 0, Result.FLOAT
+        entry, error, result = _guard(function, signature, 0.0, 0.0), 0, Result.FLOAT
     else:
         integer = _integer(signature.result)
         error = _ERROR_VALUES.get(name, _usual_error_value(signature.result))
         prototype = ctypes.PYFUNCTYPE(integer, *types)
-        entry = _guard(function, signature, error)
+        entry = _guard(function, signature, error, 0)
         result = Result.LONG if ctypes.sizeof(integer) == 8 else Result.WORD
     callback = prototype(entry)
     returned = 0 if signature.returns_object else error
     return callback, Guarded(_address(callback), len(types), result, error, returned)
 
 
-def _structure_callback(types: list[Any], function: Function) -> tuple[Any, Guarded]:
+def _structure_callback(
+    types: list[Any], signature: Signature, function: Function
+) -> tuple[Any, Guarded]:
     """`function` returns the bytes of the structure."""
 
-    def entry(target: int, *arguments: int) -> int:
-        try:
-            content = function(*arguments)
-            ctypes.memmove(target, content, len(content))
-        except BaseException as error:
-            _keep(error)
-            return 0
+    def fill(target: int, *arguments: int) -> int:
+        content = function(*arguments)
+        ctypes.memmove(target, content, len(content))
         return target
 
     prototype = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t, *types)
-    callback = prototype(entry)
+    callback = prototype(_guard(fill, signature, 0, 0))
     return callback, Guarded(_address(callback), 1 + len(types), Result.HIDDEN, 0, 0)
 
 
-def _guard(function: Function, signature: Signature, failed: object) -> Function:
-    """`function`, with its exceptions kept. The names it uses are its own, not the module's: at
-    the interpreter's end arrays are freed after modules have been emptied."""
-    keep = _keep
+def _guard(function: Function, signature: Signature, failed: object, nothing: object) -> Function:
+    """`function`, with its exceptions kept, after which `failed` is returned.
+
+    At the interpreter's end arrays are freed after modules have been emptied, `builtins` too: then
+    `function` does what it still can, and `nothing` is returned. So all names used here are its
+    own."""
+    keep, is_finalizing, everything = _keep, sys.is_finalizing, BaseException
 
     def entry(*arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except BaseException as error:
+        except everything as error:
+            if is_finalizing():
+                return nothing
             keep(error)
             return failed
 
