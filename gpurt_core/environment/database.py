@@ -92,7 +92,7 @@ class Database:
 
     def _connect(self, query: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?{query}",
+            f"file:{quote(os.fsencode(self.path))}?{query}",
             uri=True,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
@@ -280,7 +280,7 @@ def _salvage(damaged: Path, connection: sqlite3.Connection) -> int:
     columns = "id, source, label, checksum, size, used, content"
     insert = f"INSERT OR IGNORE INTO artifacts ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
     with contextlib.suppress(sqlite3.Error):
-        old = sqlite3.connect(f"file:{quote(str(damaged))}?mode=ro&immutable=1", uri=True)
+        old = sqlite3.connect(f"file:{quote(os.fsencode(damaged))}?mode=ro&immutable=1", uri=True)
         for order in ("", "DESC"):
             with contextlib.suppress(sqlite3.Error):
                 for row in old.execute(f"SELECT {columns} FROM artifacts ORDER BY rowid {order}"):

@@ -110,7 +110,7 @@ def _once_made(path: Path, header: bytes) -> bytes:
 def _is_empty(path: Path) -> bool:
     """Whether a database has no tables: one whose maker died."""
     with contextlib.suppress(sqlite3.Error):
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)
         try:
             return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
         finally:

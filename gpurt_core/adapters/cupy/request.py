@@ -6,9 +6,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-_KERNEL = re.compile(
-    r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:[\w:<>*&]+\s+)+?(\w+)\s*\("
-)
+_ATTRIBUTE = re.compile(r"__(?:launch_bounds|cluster_dims|block_size|maxnreg)__\s*\([^)]*\)")
+_KERNEL = re.compile(r"__global__\b[^(;{}]*?(\w+)\s*\(")
 _LABEL_LENGTH = 60
 
 
@@ -38,7 +37,7 @@ class KernelRequest:
     @property
     def label(self) -> str:
         """What people call the kernel: its functions' names, in 60 characters at most."""
-        names = list(self.name_expressions) or _KERNEL.findall(self.source)
+        names = list(self.name_expressions) or _KERNEL.findall(_ATTRIBUTE.sub("", self.source))
         text = ", ".join(dict.fromkeys(names)) or "kernel without a name"
         return text if len(text) <= _LABEL_LENGTH else text[: _LABEL_LENGTH - 1] + "…"
 

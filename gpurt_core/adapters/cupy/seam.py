@@ -19,6 +19,7 @@ from gpurt_core.adapters.cupy.artifact import CudaArtifact
 from gpurt_core.adapters.cupy.cached import CachedLoader, WatchedCache
 from gpurt_core.adapters.cupy.compiler import CudaKernel
 from gpurt_core.adapters.cupy.device import ModuleLoader, SteeredDevice
+from gpurt_core.adapters.cupy.fusion_order import fix_fusion_order
 from gpurt_core.adapters.cupy.headers import HeaderSet
 from gpurt_core.adapters.cupy.keys import KernelKey, KeyMaker
 from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
@@ -90,6 +91,8 @@ class CupySeam:
         versions.require_supported(cupy, module)
         self._module, self._keys = module, KeyMaker(module)
         self._pool = CompilePool(module, max(1, self._parallelism // self._processes))
+        if not self.installed:
+            fix_fusion_order()
         self._original = module._compile_module_with_cache
         self._usual_cache = type(module._kernel_cache_backend)
         module._compile_module_with_cache = self._compile_module_with_cache

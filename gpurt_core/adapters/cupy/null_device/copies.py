@@ -111,9 +111,8 @@ class Copies:
         self, target: int, to: Allocation | None, source: int, origin: Allocation | None, size: int
     ) -> None:
         if to is None or to.kind is not MemoryType.DEVICE:
-            large = self._reads.overlooked and size > _SHOWN_BYTES
-            if not large and self._guard.allows(size):
-                pages.copy(target, source, size)
+            if not self._reads.overlooked or size <= _SHOWN_BYTES:
+                self._give_out(target, source, origin, size)
             return
         first, last = origin.written_within(source, size) if origin else (source, source + size)
         if last <= first:
@@ -129,6 +128,18 @@ class Copies:
         if self._guard.allows(real):
             to.wrote(first + shift, real)
             pages.copy(first + shift, first, real)
+
+    def _give_out(self, target: int, source: int, origin: Allocation | None, size: int) -> None:
+        """To the host. Of a large array only what was ever written is copied: the rest is zero, and
+        would fill the host with zeros."""
+        first, last = source, source + size
+        if origin is not None and size > _SHOWN_BYTES:
+            first, last = origin.written_within(source, size)
+            last = max(first, last)
+            pages.zero_where_needed(target, first - source)
+            pages.zero_where_needed(target + last - source, source + size - last)
+        if self._guard.allows(last - first):
+            pages.copy(target + first - source, first, last - first)
 
     @staticmethod
     def _zero(target: int, to: Allocation, size: int) -> None:

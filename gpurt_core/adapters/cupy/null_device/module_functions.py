@@ -56,7 +56,9 @@ class ModuleFunctions:
             _PTX_VERSION: function.architecture,
             _BINARY_VERSION: function.architecture,
             _CACHE_MODE: 0,
-            _MAX_DYNAMIC_SHARED: self._dynamic_shared_limit(function, kernel),
+            _MAX_DYNAMIC_SHARED: function.settings.get(
+                _MAX_DYNAMIC_SHARED, self._dynamic_shared_limit(function, kernel)
+            ),
             _CARVEOUT: function.settings.get(_CARVEOUT, _DEFAULT_CARVEOUT),
         }
         return values.get(attribute, -1)  # CuPy answers -1 for what this CUDA does not know

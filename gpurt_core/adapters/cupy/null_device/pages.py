@@ -27,6 +27,12 @@ _fill.restype = ctypes.c_void_p
 _fill.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
 
 
+_compare = _libc.memcmp
+_compare.restype = ctypes.c_int
+_compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+_ZEROS = bytes(1 << 20)
+
+
 def reserve(size: int) -> int | None:
     """The address of `size` bytes that read as zero, or None where there is no room for them."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
@@ -47,6 +53,15 @@ def copy(target: int, source: int, size: int) -> None:
 def write(target: int, content: bytes) -> None:
     """Copies `content` there."""
     _copy(target, content, len(content))
+
+
+def zero_where_needed(target: int, size: int) -> None:
+    """Zeros `size` bytes in memory of any kind, and writes only where they are not zero already: so
+    pages that nobody has touched go on costing nothing."""
+    for start in range(target, target + size, len(_ZEROS)):
+        length = min(len(_ZEROS), target + size - start)
+        if _compare(start, _ZEROS, length) != 0:
+            _fill(start, 0, length)
 
 
 def fill_in_place(target: int, value: int, size: int) -> None:

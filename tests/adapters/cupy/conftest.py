@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 Script = Callable[..., str]
 
@@ -34,6 +34,7 @@ def run_python(tmp_path: Path) -> Script:
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
             env={**base, **(environment or {})},
+            cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=60,
@@ -50,8 +51,15 @@ def run_python(tmp_path: Path) -> Script:
 def on_null_device(run_python: Script) -> Script:
     """The same, with CuPy on null devices: `cupy`, `runtime`, `driver`, `device` are there."""
 
-    def run(script: str, *names: str, environment: dict[str, str] | None = None) -> str:
+    def run(
+        script: str,
+        *names: str,
+        environment: dict[str, str] | None = None,
+        before: str = "",
+        after: str = "",
+    ) -> str:
         prelude = PRELUDE.format(names=names or ("sm_80",))
-        return run_python(prelude + textwrap.dedent(script), environment)
+        parts = [prelude, before, textwrap.dedent(script), textwrap.dedent(after)]
+        return run_python("\n".join(parts), environment)
 
     return run
