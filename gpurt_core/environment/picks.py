@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from gpurt_core.environment.database import Database
 from gpurt_core.environment.entries import StoredPick
@@ -66,8 +67,28 @@ def _digest(content: tuple[str, ...]) -> bytes:
 def _read(row: _Row) -> StoredPick | None:
     if _digest(row[:6]) != row[7]:
         return None
-    try:
-        samples = json.loads(row[5])
-    except ValueError:
-        return None
-    return StoredPick(*row[:5], samples=samples, at=row[6])
+    return StoredPick(*row[:5], samples=_Samples(row[5]), at=row[6])
+
+
+class _Samples(Mapping[str, Sequence[float]]):
+    """Samples that are read when they are asked for: who only wants the pick is answered sooner."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _read(self) -> dict[str, list[float]]:
+        samples: dict[str, list[float]] = json.loads(self._text)
+        return samples
+
+    def __getitem__(self, candidate: str) -> Sequence[float]:
+        return self._read[candidate]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+    def __repr__(self) -> str:
+        return repr(self._read)

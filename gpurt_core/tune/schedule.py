@@ -20,16 +20,16 @@ _SURVIVORS = 2
 class ScheduleOptions:
     """When a candidate falls behind, and when leaders have converged.
 
-    The numbers are those at which `benchmarks/tuning_schedule.py` finds the same picks as with
-    `most` samples each, at less than half the samples.
+    The numbers were chosen with `benchmarks/tuning_schedule.py`: at these the picks are as good as
+    with `most` samples each, for two fifths of the samples; with fewer of `least` some are not.
     """
 
-    least: int = 3
-    """Samples before anything is concluded: fewer have no spread."""
+    least: int = 5
+    """Samples before anything is concluded: three now and then agree by chance."""
     most: int = 25
     """Samples of one candidate at which it ends whatever they say."""
-    behind: float = 1.2
-    """A median of so many times the best one is behind: noise of a fifth is not seen in medians."""
+    behind: float = 1.3
+    """A median of so many times the best one is behind: noise moves few medians as far."""
     certainty: float = 3.0
     """Standard errors between two medians that make one surely the less: 1 in 700 by chance."""
     precision: float = 0.01

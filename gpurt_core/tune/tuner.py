@@ -247,10 +247,20 @@ def _persist(store: PickStore | None, identity: TuneIdentity, findings: Findings
             key=identity.key,
             checksum=identity.checksum,
             candidate=findings.pick,
-            samples={name: times for name, times in findings.samples.items() if times},
+            samples={
+                name: [_rounded(seconds) for seconds in times]
+                for name, times in findings.samples.items()
+                if times
+            },
             at=time.time(),
         )
     )
+
+
+def _rounded(seconds: float) -> float:
+    """To four digits, which is finer than any timer's noise: every pick that is read is that much
+    shorter."""
+    return float(f"{seconds:.4g}")
 
 
 def _give_back(claimed: Claimed, turns: Turns, device: str) -> None:

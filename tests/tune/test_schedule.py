@@ -86,11 +86,11 @@ def test_it_ends_at_the_most_samples_where_nobody_leads_for_sure() -> None:
 
 def test_one_that_is_close_to_the_bound_ends_it_early() -> None:
     times = {"a": 1.0, "b": 1.02}
-    timer = noisy(times, 0.05, seed=4)
-    without = follow(Schedule(["a", "b"], ScheduleOptions(precision=0.0)), timer)
-    timer = noisy(times, 0.05, seed=4)
-    bounded = Schedule(["a", "b"], ScheduleOptions(precision=0.0), bound=0.98)
-    assert len(follow(bounded, timer)) == 2 * ScheduleOptions().least < len(without)
+    options = ScheduleOptions(certainty=1e9, precision=0.0)
+    without = follow(Schedule(["a", "b"], options), noisy(times, 0.05, seed=4))
+    bounded = Schedule(["a", "b"], options, bound=0.98)
+    taken = follow(bounded, noisy(times, 0.05, seed=4))
+    assert len(taken) == 2 * options.least < len(without)
     assert bounded.pick() == "a"
 
 
