@@ -23,8 +23,8 @@ class Frame:
 
     identity: TuneIdentity
     outer: Frame | None
-    held: tuple[Turns, str] | None = None
-    """The device that is held for measuring, and where; `None`: nothing is measured."""
+    turns: Turns | None = None
+    """Where a device was taken to measure them; `None`: nothing is measured."""
     watched: WatchedThread | None = None
     """The thread that its candidates are measured on."""
     gathered: set[TuneIdentity] | None = None
@@ -63,9 +63,9 @@ def check_not_inside(identity: TuneIdentity) -> None:
         raise TuneRecursion(identity.tuner, identity.key)
 
 
-def holds(turns: Turns, service: str) -> bool:
-    """Whether a measurement around the code that runs holds this device."""
-    return any(frame.held == (turns, service) for frame in around())
+def is_measured(turns: Turns) -> bool:
+    """Whether the code that runs is a candidate that is measured, in one of these turns."""
+    return any(frame.turns is turns for frame in around())
 
 
 @contextlib.contextmanager

@@ -23,8 +23,10 @@ class Tunable:
     ) -> None:
         if not callable(function):
             raise BadTunableSet(f"candidate {name!r} is not callable: {function!r}")
-        if isinstance(sources, str):
-            raise BadTunableSet(f"candidate {name!r}: sources is one text; give a list of texts")
+        if isinstance(sources, str) or not all(isinstance(text, str) for text in sources):
+            raise BadTunableSet(
+                f"candidate {name!r}: sources={sources!r} is not a list of texts; give one"
+            )
         self.name = name
         self.function = function
         self.sources = tuple(sources)

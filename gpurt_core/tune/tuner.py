@@ -103,10 +103,8 @@ class Tuner:
 
     def _let_others_measure(self, stream: TunedStream) -> None:
         """A call would disturb what another thread measures on the device: it waits."""
-        device = stream.service_stream.service
-        if not frames.holds(self.book.turns, device):
-            with frames.blameless():
-                self.book.turns.wait_for_device(device)
+        if not frames.is_measured(self.book.turns):
+            self.book.turns.wait_for_device(stream.service_stream.service)
 
     def _run_unmeasured(
         self,
@@ -143,7 +141,7 @@ class Tuner:
     ) -> Page:
         """The page on which the key is known, once this or another thread has measured it."""
         turns, device = self.book.turns, stream.service_stream.service
-        nested = frames.holds(turns, device)
+        nested = frames.is_measured(turns)
         while True:
             page = self.book.page
             if self._is_known(page, identity, tunables):
@@ -182,10 +180,9 @@ class Tuner:
             limits=self._limits,
             rejects=self._rejects,
         )
-        held = (self.book.turns, stream.service_stream.service)
         registrations = self.book.registrations(identity)
         try:
-            with frames.inside(frames.Frame(identity, frames.current(), held, watched)):
+            with frames.inside(frames.Frame(identity, frames.current(), self.book.turns, watched)):
                 findings = measuring.run(tunables, args)
             self._note(page, identity, tunables, findings, registrations)
         finally:

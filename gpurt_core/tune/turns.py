@@ -1,8 +1,9 @@
 """Whose turn it is: on one device one key is measured at a time, and each key by one thread.
 
 A turn takes the device and the key together or neither, so that nobody holds one while waiting for
-the other; only a key inside another's candidates is waited for with the device held. Over processes
-the same is agreed through claims, where the store gives them.
+the other. Inside a candidate that is measured only keys are waited for, which cannot go round in a
+circle unless the work itself does. Over processes the same is agreed through claims, where the
+store gives them.
 """
 
 from __future__ import annotations
@@ -39,13 +40,16 @@ class Turns:
     def take(self, identity: TuneIdentity, service: str, *, nested: bool) -> bool:
         """Takes the key and the device, waiting for a device that is taken.
 
-        `nested`: this key is reached inside a candidate of another, which holds the device already.
+        `nested`: this key is reached inside a candidate that is measured: no device is waited for,
+        neither its own nor another, whose candidates may in turn need this one.
         False: another had the key; it may be measured now, so look again. Raises `TuneTimeout`
         where the device is taken by a candidate that does not end.
         """
         with self._changed:
-            while not nested and service in self._devices:
+            while service in self._devices:
                 self._devices[service].check_ends()
+                if nested:
+                    break
                 self._changed.wait()
             if identity in self._keys:
                 self._changed.wait()

@@ -483,7 +483,8 @@ def test_a_key_that_is_not_json_registers_nothing(
             "two candidates are named 'a'",
         ),
         (lambda: Tunable("a", 3), "candidate 'a' is not callable: 3"),  # type: ignore[arg-type]
-        (lambda: Tunable("a", print, sources="int a;"), "candidate 'a': sources is one text"),
+        (lambda: Tunable("a", print, sources="int a;"), "candidate 'a': sources='int a;' is not"),
+        (lambda: Tunable("a", print, sources=[3]), "is not a list of texts"),  # type: ignore[list-item]
     ],
 )
 def test_a_set_that_cannot_be_tuned_is_refused_when_it_is_made(

@@ -126,6 +126,39 @@ def test_threads_on_two_devices_of_one_kind_measure_a_key_once(
     assert counts(collector) == AutotuneStatistics(registered=1, measured=1)
 
 
+def test_candidates_that_use_each_others_devices_do_not_wait_for_each_other(
+    book: PickBook, collector: StatisticsCollector
+) -> None:
+    streams = [SimulatedStream("one"), SimulatedStream("other")]
+    sets = [two(stream) for stream in streams]
+    tuner, together = Tuner("t", book=book), threading.Barrier(2)
+    for stream, tunables in zip(streams, sets, strict=True):
+        tuner.execute(tunables, "picked", stream=stream)
+
+    def call(here: int) -> object:
+        there = 1 - here
+        met: list[int] = []
+
+        def meet_and_use_the_other() -> None:
+            if not met:
+                met.append(together.wait(60))
+            for key in ("picked", f"new, from {here}"):
+                tuner.execute(sets[there], key, stream=streams[there])
+
+        crossing = TunableSet(
+            lambda: f"crossing from {here}",
+            [
+                Tunable("a", after(meet_and_use_the_other, timed(streams[here], "a", 1.0))),
+                Tunable("b", timed(streams[here], "b", 2.0)),
+            ],
+        )
+        return tuner.execute(crossing, stream=streams[here])
+
+    with ProcessModeOverride(ProcessMode.EXECUTE, collector), ThreadPoolExecutor(2) as pool:
+        assert [call.result(60) for call in [pool.submit(call, i) for i in range(2)]] == ["a", "a"]
+    assert counts(collector) == AutotuneStatistics(registered=4, measured=4)
+
+
 def test_those_who_wait_try_again_when_the_measuring_thread_fails(
     stream: SimulatedStream, book: PickBook, collector: StatisticsCollector
 ) -> None:
