@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from gpurt_core.execution import TuneRegistration
 from gpurt_core.tune.measurement import Observer, TuneIdentity
 from gpurt_core.tune.streams import PickStore
-from gpurt_core.tune.turns import Turns
 
 
 class Page:
@@ -40,7 +39,6 @@ class PickBook:
         self, store: PickStore | None = None, *, on_measured: Observer | None = None
     ) -> None:
         self.page = Page(store)
-        self.turns = Turns()
         self.on_measured = on_measured
         self._lock = threading.Lock()
         self._gathered: dict[TuneIdentity, list[TuneRegistration]] = {}

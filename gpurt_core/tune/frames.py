@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from gpurt_core.errors import TuneRecursion
 from gpurt_core.tune.measurement import TuneIdentity
-from gpurt_core.tune.turns import Turns
 from gpurt_core.tune.watching import WatchedThread
 
 
@@ -23,10 +22,8 @@ class Frame:
 
     identity: TuneIdentity
     outer: Frame | None
-    turns: Turns | None = None
-    """Where a device was taken to measure them; `None`: nothing is measured."""
     watched: WatchedThread | None = None
-    """The thread that its candidates are measured on."""
+    """The thread that its candidates are measured on; `None`: they are not measured."""
     gathered: set[TuneIdentity] | None = None
     """Keys that were reached in this gathering; `None`: nothing is gathered."""
 
@@ -63,9 +60,9 @@ def check_not_inside(identity: TuneIdentity) -> None:
         raise TuneRecursion(identity.tuner, identity.key)
 
 
-def is_measured(turns: Turns) -> bool:
-    """Whether the code that runs is a candidate that is measured, in one of these turns."""
-    return any(frame.turns is turns for frame in around())
+def is_measured() -> bool:
+    """Whether the code that runs is a candidate that is measured."""
+    return any(frame.watched is not None for frame in around())
 
 
 @contextlib.contextmanager

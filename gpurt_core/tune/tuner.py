@@ -6,24 +6,23 @@ the order of calls, nor on other threads and processes that need the same key.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
-from gpurt_core.environment import StoredPick
 from gpurt_core.errors import TuneTimeout
-from gpurt_core.execution import ProcessMode, TuneOutcome, TunePick, TuneRegistration
+from gpurt_core.execution import ProcessMode
 from gpurt_core.tune import frames
 from gpurt_core.tune.book import Page, PickBook, process_book
 from gpurt_core.tune.gathering import gather
 from gpurt_core.tune.keys import encode_key, lasting_shorthand, shorthand
-from gpurt_core.tune.measurement import Measurement, Observer, TuneIdentity, tell
-from gpurt_core.tune.measuring import Findings, Measuring, TuneLimits
+from gpurt_core.tune.measurement import Observer, TuneIdentity, tell
+from gpurt_core.tune.measuring import Measuring, TuneLimits
 from gpurt_core.tune.rejections import Rejects
 from gpurt_core.tune.schedule import ScheduleOptions
-from gpurt_core.tune.streams import PickStore, TunedStream
+from gpurt_core.tune.settling import settle
+from gpurt_core.tune.streams import TunedStream
 from gpurt_core.tune.tunable import TunableSet
-from gpurt_core.tune.turns import Claimed, Turns
+from gpurt_core.tune.turns import Claimed, process_turns
 from gpurt_core.tune.watching import WatchedThread
 
 
@@ -77,7 +76,7 @@ class Tuner:
         name = self.book.page.quick.get(quick)
         if name is None:
             return self._execute_anew(tunables, args, stream, key)
-        if self.book.turns.are_taken:
+        if process_turns.are_taken:
             self._let_others_measure(stream)
         return tunables.by_name[name].function(*args)
 
@@ -103,8 +102,8 @@ class Tuner:
 
     def _let_others_measure(self, stream: TunedStream) -> None:
         """A call would disturb what another thread measures on the device: it waits."""
-        if not frames.is_measured(self.book.turns):
-            self.book.turns.wait_for_device(stream.service_stream.service)
+        if not frames.is_measured():
+            process_turns.wait_for_device(stream.service_stream.service)
 
     def _run_unmeasured(
         self,
@@ -140,13 +139,12 @@ class Tuner:
         stream: TunedStream,
     ) -> Page:
         """The page on which the key is known, once this or another thread has measured it."""
-        turns, device = self.book.turns, stream.service_stream.service
-        nested = frames.is_measured(turns)
+        device, nested = stream.service_stream.service, frames.is_measured()
         while True:
             page = self.book.page
             if self._is_known(page, identity, tunables):
                 return page
-            if not turns.take(identity, device, nested=nested):
+            if not process_turns.take(identity, device, nested=nested):
                 continue
             watched = WatchedThread(self._limits.hung_seconds)
             claimed = Claimed(page.store)
@@ -156,12 +154,12 @@ class Tuner:
                         self._measure(page, identity, tunables, args, stream, watched)
                     return page
             except TuneTimeout as error:
-                turns.mark_stuck(device, error)
+                process_turns.mark_stuck(device, error)
                 raise
             finally:
-                turns.give_back_key(identity)
+                process_turns.give_back_key(identity)
                 # A candidate that has not ended keeps the device until it does.
-                watched.close(partial(_give_back, claimed, turns, device))
+                watched.close(partial(_give_back, claimed, device))
 
     def _measure(
         self,
@@ -182,84 +180,17 @@ class Tuner:
         )
         registrations = self.book.registrations(identity)
         try:
-            with frames.inside(frames.Frame(identity, frames.current(), self.book.turns, watched)):
+            with frames.inside(frames.Frame(identity, frames.current(), watched)):
                 findings = measuring.run(tunables, args)
-            self._note(page, identity, tunables, findings, registrations)
+            measurement = settle(self.book, page, identity, findings, registrations)
+            if measurement is not None:
+                tell(self._on_measured, measurement)
+                tell(self.book.on_measured, measurement)
         finally:
             for registration in registrations:
                 registration.abandon()  # unless it has settled
 
-    def _note(
-        self,
-        page: Page,
-        identity: TuneIdentity,
-        tunables: TunableSet,
-        findings: Findings,
-        registrations: list[TuneRegistration],
-    ) -> None:
-        """Notes what was found, and counts and keeps it unless the store was switched meanwhile."""
-        if findings.pick is None:
-            page.unmeasured[identity] = findings.failures
-        else:
-            page.picked[identity] = findings.pick
-        if self.book.page.store is not page.store:
-            return
-        persisted = _persist(page.store, identity, findings)
-        for registration in registrations:
-            if findings.pick is None:
-                registration.settle(TuneOutcome.FAILED)
-                continue
-            settled = registration.settle(TuneOutcome.MEASURED)
-            if persisted:
-                settled.record(TunePick.PERSISTED)
-        self._tell(identity, tunables, findings, persisted)
 
-    def _tell(
-        self,
-        identity: TuneIdentity,
-        tunables: TunableSet,
-        findings: Findings,
-        persisted: bool,
-    ) -> None:
-        measurement = Measurement(
-            identity=identity,
-            pick=findings.pick or tunables.candidates[0].name,
-            scores=findings.scores,
-            samples=findings.samples,
-            failures=findings.failures,
-            seconds=findings.seconds,
-            persisted=persisted,
-        )
-        tell(self._on_measured, measurement)
-        tell(self.book.on_measured, measurement)
-
-
-def _persist(store: PickStore | None, identity: TuneIdentity, findings: Findings) -> bool:
-    if store is None or findings.pick is None:
-        return False
-    return store.store_pick(
-        StoredPick(
-            device=identity.device,
-            tuner=identity.tuner,
-            key=identity.key,
-            checksum=identity.checksum,
-            candidate=findings.pick,
-            samples={
-                name: [_rounded(seconds) for seconds in times]
-                for name, times in findings.samples.items()
-                if times
-            },
-            at=time.time(),
-        )
-    )
-
-
-def _rounded(seconds: float) -> float:
-    """To four digits, which is finer than any timer's noise: every pick that is read is that much
-    shorter."""
-    return float(f"{seconds:.4g}")
-
-
-def _give_back(claimed: Claimed, turns: Turns, device: str) -> None:
+def _give_back(claimed: Claimed, device: str) -> None:
     claimed.release()
-    turns.give_back_device(device)
+    process_turns.give_back_device(device)

@@ -13,7 +13,6 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from weakref import WeakSet
 
 from gpurt_core.errors import TuneTimeout
 from gpurt_core.tune.measurement import TuneIdentity
@@ -24,11 +23,10 @@ _POLL_SECONDS = 0.02
 
 
 class Turns:
-    """The turns of one process."""
+    """The turns of one process, whatever book the picks are for."""
 
     def __init__(self) -> None:
         self.start_anew()
-        _all_turns.add(self)
 
     def start_anew(self) -> None:
         """Nothing is anybody's turn: in a forked child, where nobody is left to end one."""
@@ -155,13 +153,8 @@ def _name(identity: TuneIdentity) -> str:
     return f"tune {identity.tuner} {identity.key} {identity.checksum} {identity.device}"
 
 
-_all_turns: WeakSet[Turns] = WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for turns in _all_turns:
-        turns.start_anew()
-
+process_turns = Turns()
+"""The turns of this process."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=process_turns.start_anew)
