@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from gpurt_core.environment import Environment
-from gpurt_core.execution import AutotuneStatistics, StatisticsCollector
-from gpurt_core.tune import PickBook
+from gpurt_core.execution import (
+    AutotuneStatistics,
+    ProcessMode,
+    ProcessModeOverride,
+    StatisticsCollector,
+)
+from gpurt_core.tune import Measurement, PickBook, Tuner
 from tests.tune.simulated_stream import SimulatedStream
 
 
@@ -33,6 +38,23 @@ def collector() -> StatisticsCollector:
 def environment(tmp_path: Path) -> Iterator[Environment]:
     with Environment.open(tmp_path / "environment") as environment:
         yield environment
+
+
+@pytest.fixture
+def told() -> list[Measurement]:
+    return []
+
+
+@pytest.fixture
+def tuner(
+    stream: SimulatedStream,
+    book: PickBook,
+    collector: StatisticsCollector,
+    told: list[Measurement],
+) -> Iterator[Tuner]:
+    """A tuner within an override that executes."""
+    with ProcessModeOverride(ProcessMode.EXECUTE, collector):
+        yield Tuner("t", stream=stream, book=book, on_measured=told.append)
 
 
 def counts(collector: StatisticsCollector) -> AutotuneStatistics:

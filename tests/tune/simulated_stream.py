@@ -83,3 +83,16 @@ def after(first: Callable[[], object], run: Callable[..., str]) -> Callable[...,
         return run(*args)
 
     return both
+
+
+def raising(*errors: Exception | None) -> Callable[..., str]:
+    """A candidate that raises these, one call after another; the last at every further call."""
+    left = list(errors)
+
+    def run(*args: object) -> str:
+        error = left.pop(0) if len(left) > 1 else left[0]
+        if error is not None:
+            raise error
+        return "ran"
+
+    return run
