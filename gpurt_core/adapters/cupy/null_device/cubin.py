@@ -20,8 +20,16 @@ _INLINE_FORMATS = (1, 2, 3)  # EIFMT_NVAL, BVAL, HVAL: the value is in the heade
 _RESERVED_SHARED = 1024
 """From sm_90 on a cubin declares that much more shared memory than the source: the system's."""
 
+_CUT_BY_CUPY = 1
+"""CuPy takes the last byte of what NVRTC returns for the end of a text, and drops it: a zero, at the
+end of the last program header."""
+
 _VARIABLE_SECTIONS = (".nv.global", ".nv.global.init", ".nv.constant3")
 _USER_CONSTANTS = ".nv.constant3"
+
+
+_DAMAGES = (AttributeError, LookupError, OverflowError, struct.error, TypeError, ValueError)
+"""What reading figures in a damaged file may come to."""
 
 
 def read_cubin(content: bytes) -> Image:
@@ -30,6 +38,7 @@ def read_cubin(content: bytes) -> Image:
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
 
+    damages = (ELFError, ConstructError, *_DAMAGES)
     try:
         elf = ELFFile(io.BytesIO(content))
         _require_whole(elf, content)
@@ -41,16 +50,17 @@ def read_cubin(content: bytes) -> Image:
             kernels=_kernels(sections, symbols),
             variables=_variables(sections, symbols),
         )
-    except (ELFError, ConstructError, AttributeError, IndexError, struct.error, ValueError) as e:
+    except damages as e:
         raise DamagedImage(f"a damaged cubin: {e}") from e
 
 
 def _require_whole(elf: Any, content: bytes) -> None:
     end = elf["e_shoff"] + elf["e_shnum"] * elf["e_shentsize"]
+    end = max(end, elf["e_phoff"] + elf["e_phnum"] * elf["e_phentsize"])
     for section in elf.iter_sections():
         if section["sh_type"] != "SHT_NOBITS":
             end = max(end, section["sh_offset"] + section["sh_size"])
-    if end > len(content) or elf["e_machine"] != "EM_CUDA":
+    if end > len(content) + _CUT_BY_CUPY or elf["e_machine"] != "EM_CUDA":
         raise DamagedImage("cut short, or not for a GPU")
 
 

@@ -137,11 +137,11 @@ class ModuleFunctions:
     def check(
         self, f: int, grid: Sequence[int], block: Sequence[int], shared_mem_bytes: int
     ) -> None:
-        """What `launchKernel` refuses; missing and zero dimensions are 1, as CuPy makes them."""
-        x, y, z = (*grid, 1, 1)[:3]
-        blocks = (x or 1, y or 1, z or 1)
-        x, y, z = (*block, 1, 1)[:3]
-        self._require_fitting(f, blocks, (x or 1, y or 1, z or 1), shared_mem_bytes)
+        """What `launchKernel` refuses; missing, zero and negative dimensions are 1, as CuPy makes
+        them."""
+        blocks = [n if n > 1 else 1 for n in (*grid, 1, 1, 1)[:3]]
+        threads = [n if n > 1 else 1 for n in (*block, 1, 1, 1)[:3]]
+        self._require_fitting(f, tuple(blocks), tuple(threads), shared_mem_bytes)
 
     def _require_fitting(
         self, f: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int
