@@ -6,8 +6,8 @@ Asked for once: handles of devices, and of their parts, are kept for the life of
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from gpurt_core.errors import NoDevice
@@ -18,6 +18,7 @@ from gpurt_core.servers.opencl import host_cpu, pocl
 _lock = lock_held_over_forks()
 _found: dict[str, list[Any]] = {}
 _parts: dict[tuple[int, int], list[Any]] = {}
+_taught: set[int] = set()
 _loaded_by: list[int] = []
 """The process that loaded OpenCL here: its threads are not in a fork of it."""
 
@@ -42,14 +43,13 @@ def find_devices() -> list[Any]:
 def _ask_for_devices() -> list[Any]:
     pocl.settle()
     try:
-        import platformdirs
         import pyopencl
+
+        from gpurt_core.servers.opencl import pyopencl_folder
     except ImportError as error:
         reason = f"PyOpenCL cannot be imported ({error}): pip install 'pytest-gpurt[opencl]'"
         raise NoDevice("opencl", [reason]) from error
-    if not pocl.can_be_written(Path(platformdirs.user_cache_dir("pytools", "pytools"))):
-        # Where PyOpenCL has no folder to keep the code in that it generates, it keeps none.
-        pyopencl._PYOPENCL_NO_CACHE = True
+    pyopencl_folder.settle()
     reasons, devices = [], []
     for platform in _platforms(pyopencl):
         found = _devices_of(platform, pyopencl)
@@ -59,9 +59,16 @@ def _ask_for_devices() -> list[Any]:
             reasons.append(pocl.why_no_device() if is_pocl else f"{platform.name} has no device")
     if not devices:
         raise NoDevice("opencl", reasons)
-    for device in devices:
-        host_cpu.teach(device)
+    teach(devices)
     return devices
+
+
+def teach(devices: Sequence[Any]) -> None:
+    """Sees to it that PoCL compiles for these devices, on a CPU that it does not know, too."""
+    for device in devices:
+        if device.int_ptr not in _taught:
+            _taught.add(device.int_ptr)
+            host_cpu.teach(device)
 
 
 def _platforms(pyopencl: Any) -> list[Any]:

@@ -54,7 +54,7 @@ class ClDriver:
         self._device = device
         self._context = pyopencl.Context([device])
         self.fingerprint = fingerprint(device)
-        self.target = ClTarget(self._context, (device,), store)
+        self.target = ClTarget(store)
         self._known: dict[Kernel, tuple[str, ClKernel]] = {}
 
     def identify(self, kernel: Kernel) -> tuple[str, ClKernel]:
@@ -64,7 +64,7 @@ class ClDriver:
             source = kernel.source(self.language)
             made = make_kernel(source, kernel.options, self._context, (self._device,), kernel.name)
             known = made.id, made
-            self.target.name(made.id, kernel.name)
+            self.target.expect(made.id, made)
             if not made.headers.findings:
                 self._known[kernel] = known
         return known

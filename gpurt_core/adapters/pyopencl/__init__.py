@@ -1,0 +1,5 @@
+"""PyOpenCL, counted and steered unchanged."""
+
+from gpurt_core.adapters.pyopencl.seam import PyOpenCLSeam
+
+__all__ = ["PyOpenCLSeam"]
