@@ -21,8 +21,8 @@ _RESERVED_SHARED = 1024
 """From sm_90 on a cubin declares that much more shared memory than the source: the system's."""
 
 _CUT_BY_CUPY = 1
-"""CuPy takes the last byte of what NVRTC returns for the end of a text, and drops it: a zero, at the
-end of the last program header."""
+"""CuPy takes the last byte of what NVRTC returns for the end of a text, and drops it: a zero, the
+last of the last program header."""
 
 _VARIABLE_SECTIONS = (".nv.global", ".nv.global.init", ".nv.constant3")
 _USER_CONSTANTS = ".nv.constant3"

@@ -157,6 +157,7 @@ def _aarch64(stub: Stub, raiser: int, call: int) -> bytes:
         words.append(0xF94003A9 | (2 + slot) << 10)  # ldr x9, [x29, #16 + 8 * slot]
         words.append(0xF90003E9 | slot << 10)  # str x9, [sp, #8 * slot]
     if stub.result is Result.HIDDEN:  # the other arguments move up by one register
+        assert slots == 0  # and none of them out of one
         words += [0xAA0003E0 | n - 1 << 16 | n for n in range(stub.arguments - 1, 0, -1)]
         words.append(0xAA0803E0)  # mov x0, x8
     words += [*_move(16, stub.callback), 0xD63F0200]  # blr x16
