@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gpurt_core.environment import QueuedEntry
     from pytest_gpurt.run import GpuRun
 
+OTHER_ARCHITECTURES = "other architectures"
+"""What is compiled for devices that no test has reached it on counts to this name."""
 OTHERS = "other workers and earlier runs"
 """What is compiled for them counts to this name."""
 _AT_ONCE = 8
@@ -52,6 +54,7 @@ class BatchHooks:
         if session.shouldstop or session.shouldfail:
             self._leave_queue()
             return
+        self._spread()
         with BatchProgress(self._run):
             self._run.compile_queued()
         if self._run.seam is not None:
@@ -60,6 +63,14 @@ class BatchHooks:
             self._settle_failures()
             self._help()
             self._run.flush(force=True)
+
+    def _spread(self) -> None:
+        """Tests run on one device each: what they reach is compiled for all."""
+        if self._run.seam is None or len(set(self._run.options.architectures)) < 2:
+            return
+        assert self._run.accounting is not None
+        with self._run.accounting.counting_to_fixture(OTHER_ARCHITECTURES):
+            self._run.seam.queue_for_other_architectures()
 
     def _help(self) -> None:
         """Compiles what others have gathered and nobody compiles: other workers, that still run

@@ -78,10 +78,10 @@ class KernelJournal(SeamObserver):
         if self.on_settled is not None:
             self.on_settled(report)
 
-    def function_missing(self, id: str, label: str, function: str) -> None:
-        """A kernel that compiled without a function that was taken from it is as good as failed."""
+    def unusable(self, id: str, label: str, reason: str) -> None:
+        """A kernel that compiled, and is of no use, is as good as failed."""
         with self._lock:
-            self.failed[id] = f"{label} has no function named {function!r}"
+            self.failed[id] = reason
 
     def reports_of(self, collector: StatisticsCollector) -> list[KernelReport]:
         """The kernels that a collector has counted and that have settled, in that order."""

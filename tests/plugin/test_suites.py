@@ -74,3 +74,12 @@ def test_streams_are_the_same_with_a_default_stream_for_each_thread(run: RunSuit
     variable = {"CUPY_CUDA_PER_THREAD_DEFAULT_STREAM": "1"}
     per_thread = run("streams", "--gpu-arch=sm_80", *ORDERED, environment=variable)
     assert per_thread.outcomes == expected, per_thread.output
+
+
+def test_one_run_warms_every_architecture(run: RunSuite) -> None:
+    both = run("counts", "--gpu-arch=sm_80,sm_90", *ORDERED)
+    assert both.outcomes == expected_of("counts"), both.output
+    assert "other architectures" in both.report["fixtures"]
+    for arch in ("sm_80", "sm_90"):
+        warm = run("counts", f"--gpu-arch={arch}", *ORDERED)
+        assert warm.count("compiled") == COMPILED_WHEN_WARM["counts"], warm.output

@@ -36,5 +36,6 @@ class SeamObserver:
     def settled(self, report: KernelReport) -> None:
         """A kernel has its outcome."""
 
-    def function_missing(self, id: str, label: str, function: str) -> None:
-        """A kernel has compiled, and lacks a function that was taken from it on trust."""
+    def unusable(self, id: str, label: str, reason: str) -> None:
+        """A kernel has compiled, and the device refuses it, or it lacks a function that was taken
+        from it on trust."""

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -197,6 +198,26 @@ class CupySeam:
                 return True
         return False
 
+    def queue_for_other_architectures(self) -> None:
+        """Queues each kernel for every other architecture that there is a device of.
+
+        Code that looks at its device may ask for another kernel there; what it asks for here is
+        the best that can be known without running on each.
+        """
+        devices = {self._arch_of(number): number for number in range(self._device_count())}
+        for kernel in list(self.kernels.values()):
+            for arch in [arch for arch in devices if arch != kernel.request.arch]:
+                if kernel.key.parts:  # not one of CuPy's own cache
+                    self._queue_elsewhere(kernel, arch, devices[arch])
+
+    def _queue_elsewhere(self, kernel: CudaKernel, arch: str, number: int) -> None:
+        assert self._keys is not None
+        request = replace(kernel.request, arch=arch)
+        key = self._keys.key(request)
+        if key.id not in self.kernels:
+            self.kernels[key.id] = other = CudaKernel(request, key)
+            self._device(number).loader.enqueue(key.id, other)
+
     def _device_count(self) -> int:
         from cupy.cuda import runtime
 
@@ -340,11 +361,16 @@ class CupySeam:
         from cupy.cuda import Device, function
 
         module = function.Module()
-        with Device(number):
-            module.load(artifact.image)
+        try:
+            with Device(number):
+                module.load(artifact.image)
+        except Exception as error:
+            self._observer.unusable(id, self.label_of(id), f"the device refuses it: {error}")
+            raise
         for name in self._devices[number].expected_functions.pop(id, ()):
             if not artifact.defines(artifact.names.get(name, name)):
-                self._observer.function_missing(id, self.label_of(id), name)
+                label = self.label_of(id)
+                self._observer.unusable(id, label, f"{label} has no function named {name!r}")
         return module
 
     def label_of(self, id: str) -> str:

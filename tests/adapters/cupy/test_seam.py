@@ -21,8 +21,8 @@ class Telling(SeamObserver):
         self.settledones, self.missing = [], []
     def settled(self, report):
         self.settledones.append(report)
-    def function_missing(self, id, label, function):
-        self.missing.append((label, function))
+    def unusable(self, id, label, reason):
+        self.missing.append(reason)
 
 def counts(collector):
     c = collector.statistics().compilation
@@ -175,7 +175,7 @@ def test_what_cupy_raises_is_raised_when_kernels_are_compiled_where_they_are_ask
             mangled = '''extern "C" __global__ void a() {} __global__ void b() {}'''
             cupy.RawModule(code=mangled).get_function("b")
             seam.compile_queued()
-            assert telling.missing == [("a, b", "b")], telling.missing
+            assert telling.missing == ["a, b has no function named 'b'"], telling.missing
         seam.uninstall()
         """,
         before=SEAM,
