@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from gpurt_core.compilation import usable_cpus
 from gpurt_core.execution import ProcessMode, ProcessModeOverride, StatisticsCollector
 from gpurt_core.servers import Server, connect, register, unregister
 from tests.servers.numpy_backend import Faults, NumpyPlugin, PythonKernel
+
+if usable_cpus() < 2:  # one unit cannot be divided: PoCL takes two threads for it
+    os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", "2")
 
 EVERY_KIND = ("opencl:0", "opencl:0.1", "numpy:0")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import gpurt_core.servers
@@ -16,6 +18,7 @@ from gpurt_core.servers import (
 )
 from gpurt_core.servers.backends import Backends
 from tests.servers.conftest import Store
+from tests.servers.fresh_python import run_python
 from tests.servers.numpy_backend import Faults, NumpyPlugin
 
 
@@ -123,3 +126,27 @@ def test_the_exported_names_are_sorted_and_there() -> None:
     names = gpurt_core.servers.__all__
     assert names == sorted(names)
     assert all(hasattr(gpurt_core.servers, name) for name in names)
+
+
+def test_a_package_adds_a_backend_with_an_entry_point(tmp_path: Path) -> None:
+    """As installed: a module, and the folder that says what is in the package."""
+    (tmp_path / "numpy_devices.py").write_text(
+        "from tests.servers.numpy_backend import NumpyBackend, hookimpl\n"
+        "@hookimpl\n"
+        "def gpurt_servers():\n"
+        "    return NumpyBackend()\n"
+    )
+    folder = tmp_path / "numpy_devices-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy-devices\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[gpurt]\nnumpy = numpy_devices\n")
+    output = run_python(
+        f"""
+        import sys
+        sys.path.append({str(tmp_path)!r})
+        from gpurt_core.servers import connect
+        with connect("numpy:0") as server:
+            print(server.name, server.array([3]).get())
+        """
+    )
+    assert output == "numpy:0 [3]\n"

@@ -35,8 +35,19 @@ def check_launch(
     if any(n > most for n, most in zip(local, device.max_work_item_sizes, strict=False)):
         _refuse("INVALID_WORK_ITEM_SIZE")
     uneven = any(n % size for n, size in zip(global_size, local_size, strict=True) if size)
-    if uneven and not keywords.get("g_times_l") and device.platform._get_cl_version() < (2, 0):
+    if uneven and not keywords.get("g_times_l") and not _takes_uneven(device):
         _refuse("INVALID_WORK_GROUP_SIZE")
+
+
+def _takes_uneven(device: Any) -> bool:
+    """Whether the last work-groups may be smaller: never in 1.x, always in 2.x, asked for in 3.0."""
+    version = device.platform._get_cl_version()
+    if version < (3, 0):
+        return bool(version >= (2, 0))
+    try:
+        return bool(device.non_uniform_work_group_support)
+    except pyopencl.Error:
+        return True
 
 
 def _refuse(code: str, message: str = "") -> None:

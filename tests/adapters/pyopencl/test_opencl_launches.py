@@ -84,6 +84,24 @@ def test_sizes_that_do_not_suit_a_kernel_are_refused_though_the_launch_is_droppe
     assert values(queue, ones) == [1.0] * 4
 
 
+def test_sizes_that_do_not_divide_are_refused_where_the_device_refuses_them(
+    seam: PyOpenCLSeam, in_mode: InMode, context: Any, queue: Any, ones: Any
+) -> None:
+    kernel = pyopencl.Program(context, TWICE).build().twice
+
+    def launch() -> str:
+        try:
+            kernel(queue, (4,), (3,), ones)
+        except pyopencl.LogicError as error:
+            return str(error)
+        return "taken"
+
+    plain = launch()
+    in_mode(ProcessMode.COMPILE_AND_AUTOTUNE)
+    assert launch() == plain
+    kernel(queue, (4,), (3,), ones, g_times_l=True)
+
+
 def test_the_wrong_number_of_arguments_is_refused_though_the_launch_is_dropped(
     seam: PyOpenCLSeam, in_mode: InMode, context: Any, queue: Any, ones: Any
 ) -> None:
