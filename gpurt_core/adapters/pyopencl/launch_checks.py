@@ -40,7 +40,7 @@ def check_launch(
 
 
 def _takes_uneven(device: Any) -> bool:
-    """Whether the last work-groups may be smaller: never in 1.x, always in 2.x, asked for in 3.0."""
+    """Whether the last work-groups may be smaller: not in 1.x, in 2.x, where it says so in 3.0."""
     version = device.platform._get_cl_version()
     if version < (3, 0):
         return bool(version >= (2, 0))
