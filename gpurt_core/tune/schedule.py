@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 from gpurt_core.tune.samples import Score, what_is_wrong_with
 
-_SURVIVORS = 2
-"""So many are sampled to the end: a lead is over somebody."""
-
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions:
@@ -89,7 +86,7 @@ class Schedule:
         self._failures.setdefault(name, cause)
         if name in self._survivors:
             self._survivors.remove(name)
-        if len(self._survivors) < _SURVIVORS:
+        if len(self._survivors) < 2:  # a lead is over somebody
             self._bring_back()
 
     def pick(self) -> str | None:
@@ -148,14 +145,9 @@ class Schedule:
         if min(len(self._samples[name]) for name in self._survivors) < self._options.least:
             return
         scores = self.scores()
-        ranked = sorted(self._survivors, key=lambda name: scores[name].median)
-        limit = scores[ranked[0]].median * self._options.behind
-        kept = {
-            name
-            for place, name in enumerate(ranked)
-            if place < _SURVIVORS or scores[name].median <= limit
-        }
-        self._survivors = [name for name in self._survivors if name in kept]
+        # Two at the least are within it: with all others behind, it is decided and goes no further.
+        limit = min(scores[name].median for name in self._survivors) * self._options.behind
+        self._survivors = [name for name in self._survivors if scores[name].median <= limit]
 
     def _bring_back(self) -> None:
         """Those that were dropped compete again when a leader fails."""

@@ -65,11 +65,18 @@ def test_one_that_falls_behind_is_sampled_no_more_than_the_least() -> None:
     assert counts["a"] == counts["b"] == options.most
 
 
-def test_the_two_best_survive_however_far_apart_they_are() -> None:
+def test_it_ends_when_all_others_are_behind_however_uncertain_their_times_are() -> None:
     times = {"a": 1.0, "b": 50.0, "c": 60.0}
-    schedule = Schedule(list(times), ScheduleOptions(least=3, behind=100.0, certainty=1e9, most=9))
-    counts = Counter(follow(schedule, noisy(times, 0.5, seed=2)))
-    assert counts["a"] == counts["b"] == 9
+    options = ScheduleOptions(certainty=1e9, precision=0.0)
+    counts = Counter(follow(Schedule(list(times), options), noisy(times, 0.5, seed=2)))
+    assert counts == dict.fromkeys(times, options.least)
+
+
+def test_the_two_that_are_closest_survive_to_the_end() -> None:
+    times = {"a": 1.0, "b": 1.1, "c": 1.6, "d": 9.0}
+    options = ScheduleOptions(certainty=1e9, precision=0.0)
+    counts = Counter(follow(Schedule(list(times), options), noisy(times, 0.05, seed=2)))
+    assert counts == {"a": options.most, "b": options.most, "c": options.least, "d": options.least}
 
 
 def test_it_ends_when_one_leads_for_sure() -> None:

@@ -22,7 +22,7 @@ from gpurt_core.execution import (
     ProcessModeOverride,
     StatisticsCollector,
 )
-from gpurt_core.tune import PickBook, ScheduleOptions, Tunable, TunableSet, Tuner
+from gpurt_core.tune import PickBook, ScheduleOptions, StoredPick, Tunable, TunableSet, Tuner
 from tests.tune.conftest import counts
 from tests.tune.simulated_stream import SimulatedStream, after, timed
 
@@ -108,6 +108,29 @@ def test_a_call_of_another_thread_waits_while_a_key_is_measured_on_its_device(
         assert (measured.result(60), here.result(60)) == ("a", "fast")
     assert "fast" not in stream.launched[launched : stream.launched.index("a")]
     assert stream.launched.count("fast") == 1 + ScheduleOptions().least + 1 + 1
+
+
+def test_a_key_that_several_threads_recall_at_once_counts_once(
+    stream: SimulatedStream, environment: Environment, collector: StatisticsCollector
+) -> None:
+    together = threading.Barrier(2)
+
+    class Meeting:
+        """A store that answers two threads at once."""
+
+        def pick(self, device: str, tuner: str, key: str, checksum: str) -> StoredPick | None:
+            together.wait(60)
+            return environment.pick(device, tuner, key, checksum)
+
+        def store_pick(self, pick: StoredPick) -> bool:
+            return environment.store_pick(pick)
+
+    tunables = two(stream)
+    Tuner("t", stream=stream, book=PickBook(environment)).execute(tunables, 8)
+    tuner = Tuner("t", stream=stream, book=PickBook(Meeting()))
+    with ProcessModeOverride(ProcessMode.EXECUTE, collector), ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: tuner.execute(tunables, 8), range(2))) == ["fast"] * 2
+    assert counts(collector) == AutotuneStatistics(recalled=1)
 
 
 def test_threads_on_two_devices_of_one_kind_measure_a_key_once(
