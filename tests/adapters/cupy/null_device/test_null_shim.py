@@ -170,7 +170,11 @@ def test_a_stub_that_returns_none_takes_the_reference_that_it_gives() -> None:
 def test_constants_and_single_calls() -> None:
     strlen = ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value or 0
     text = ctypes.create_string_buffer(b"twelve bytes")
-    stubs = [Constant(2**63 + 5), Constant(7), OneCall(strlen, ctypes.addressof(text))]
+    stubs: list[shim.Stub] = [
+        Constant(2**63 + 5),
+        Constant(7),
+        OneCall(strlen, ctypes.addressof(text)),
+    ]
     addresses = shim.publish(stubs, lambda: None)
     results = [ctypes.CFUNCTYPE(ctypes.c_size_t)(address)() for address in addresses]
     assert results == [2**63 + 5, 7, 12]
