@@ -12,6 +12,7 @@ import pytest
 from pytest_gpurt.run import run_of
 
 if TYPE_CHECKING:
+    from gpurt_core.servers import Server
     from pytest_gpurt.statistics import GpuStatistics
 
 STATISTICS_FIXTURES = ("gpu_stats", "gpu_fresh_environment")
@@ -31,6 +32,24 @@ def gpu_stats(request: pytest.FixtureRequest) -> GpuStatistics:
     run = run_of(request.config)
     run.start_counting()
     return GpuStatistics(run, run.attempt_of(request.node))
+
+
+@pytest.fixture
+def gpu_device(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The server of this worker's device (see `gpurt_core.servers`): of `--gpu-device`, or of the
+    first device that there is. The test is skipped where there is none.
+
+    What the test launched is waited for when it ends: what went wrong with it fails the test.
+    """
+    from gpurt_core.errors import NoDevice
+
+    devices = run_of(request.config).devices
+    try:
+        server = devices.server
+    except NoDevice as error:
+        pytest.skip(str(error))
+    with devices.synchronized():
+        yield server
 
 
 @pytest.fixture

@@ -39,6 +39,8 @@ class GpuOptions:
     architectures: tuple[str, ...]
     """One device of the null device each."""
     architectures_given: bool
+    device: str | None
+    """The address of the device that `gpu_device` is; `None`: the first that there is."""
     environment: Path
     environment_given: bool
     size_limit: int | None
@@ -54,6 +56,7 @@ class GpuOptions:
 _OPTIONS = (
     ("--gpu-mode", "MODE", "compile-only, autotune or execute. Not given: only count."),
     ("--gpu-arch", "ARCH", "architectures to compile for without a GPU: sm_90, or sm_80,sm_90."),
+    ("--gpu-device", "ADDRESS", "what gpu_device is: cuda:0, opencl:0, or several, one a worker."),
     ("--gpu-environment", "DIR", "where compiled kernels are kept (default: .gpurt in rootdir)."),
     ("--gpu-jobs", "N", "how many kernels compile at once (default: the usable CPUs)."),
     ("--gpu-report", "FILE", "write a JSON report to FILE."),
@@ -89,6 +92,7 @@ def read_options(config: pytest.Config) -> GpuOptions:
         mode=_mode(_text(config, "--gpu-mode")),
         architectures=architectures or (DEFAULT_ARCHITECTURE,),
         architectures_given=bool(architectures),
+        device=_text(config, "--gpu-device"),
         environment=_path(config, environment or DEFAULT_ENVIRONMENT),
         environment_given=environment is not None,
         size_limit=_size(_ini(config, "gpu_environment_limit")),

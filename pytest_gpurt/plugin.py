@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_gpurt.fixtures import gpu_fresh_environment, gpu_mode, gpu_stats
+from pytest_gpurt.fixtures import gpu_device, gpu_fresh_environment, gpu_mode, gpu_stats
 from pytest_gpurt.options import add_options, read_options
 from pytest_gpurt.run import GpuRun, run_key
 
-__all__ = ["gpu_fresh_environment", "gpu_mode", "gpu_stats"]
+__all__ = ["gpu_device", "gpu_fresh_environment", "gpu_mode", "gpu_stats"]
 
 _MARKERS = (
     "gpu_eager: in a compile-only pass, compile each kernel of this test where it is asked for.",
@@ -51,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     run = config.stash[run_key]
+    run.require_device()
     register = config.pluginmanager.register
     register(ScopeHooks(run), "gpurt-scopes")
     register(TerminalHooks(run), "gpurt-terminal")

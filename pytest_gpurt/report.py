@@ -69,6 +69,7 @@ class ReportHooks:
                 if entry.kind != "test"
             },
             "failures": result.failures,
+            "tunes": result.tunes,
         }
 
     def _tests(self, result: RunResult) -> dict[str, Any]:

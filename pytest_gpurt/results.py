@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpurt_core.execution import ExecutionStatistics
+    from gpurt_core.tune import Measurement
     from pytest_gpurt.run import GpuRun
 
 Counts = list[int]
@@ -41,6 +42,8 @@ class RunResult:
     """Name of what counted to the compile time that it caused."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     """Kernels that do not compile, and that no test has made anything of."""
+    tunes: list[dict[str, Any]] = field(default_factory=list)
+    """Each key that was measured: tuner, key, pick, margin, spread, whether it is unstable."""
     notes: list[str] = field(default_factory=list)
     unstored: int = 0
     left: int = 0
@@ -66,6 +69,7 @@ class RunResult:
             self.costs[name] = self.costs.get(name, 0.0) + seconds
         for failure in other.failures:
             self._add_failure(failure)
+        self.tunes += other.tunes
         self.notes += [note for note in other.notes if note not in self.notes]
         self.unstored += other.unstored
         self.left += other.left
@@ -105,9 +109,26 @@ def result_of(run: GpuRun) -> RunResult:
         result.batch_seconds = run.batch_seconds
         result.costs = run.journal.cost_by_name()
         result.unstored = run.unstored
+    result.tunes = [_tune(measurement) for measurement in run.tunes]
     for failure in run.unhandled:
         result.failures.append({**asdict(failure), "reached_by": list(failure.reached_by)})
     return result
+
+
+def _tune(measurement: Measurement) -> dict[str, Any]:
+    score = measurement.scores.get(measurement.pick)
+    return {
+        "tuner": measurement.identity.tuner,
+        "key": measurement.identity.key,
+        "pick": measurement.pick,
+        "median": None if score is None else score.median,
+        "spread": None if score is None else score.spread,
+        "runner_up": measurement.runner_up,
+        "margin": measurement.margin,
+        "unstable": measurement.unstable,
+        "persisted": measurement.persisted,
+        "failures": dict(measurement.failures),
+    }
 
 
 def counts_of(statistics: ExecutionStatistics) -> Counts:

@@ -7,10 +7,11 @@ it; what needs CuPy is made when the suite imports that.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -18,17 +19,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpurt_core.adapters.cupy import early
+from pytest_gpurt.devices import Devices
 from pytest_gpurt.options import GpuMode, GpuOptions
 from pytest_gpurt.results import RunResult, result_of
 
 if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.null_device import ChildNotes, NullDevice, ReadMonitor
+    from gpurt_core.adapters.cupy.optimizing import OptimizingSeam
     from gpurt_core.adapters.cupy.seam import CupySeam
     from gpurt_core.environment import Environment, QueuedEntry
     from gpurt_core.execution import StatisticsCollector
+    from gpurt_core.tune import Measurement, PickBook
     from pytest_gpurt.accounting import Accounting
     from pytest_gpurt.kernels import KernelFailure, KernelJournal
 
+_TUNING = "gpurt_core.tune.book"
 SEAM_MODULE = "cupy.cuda.compiler"
 
 _FLUSH_SECONDS = 2.0
@@ -44,6 +49,10 @@ class GpuRun:
         self.environment: Environment | None = None
         self.environment_before = 0
         """Kernels that the environment had when the run began."""
+        self.devices = Devices(self)
+        self.tunes: list[Measurement] = []
+        """What was measured, in order."""
+        self._optimizing: OptimizingSeam | None = None
         self.accounting: Accounting | None = None
         """`None` as long as nothing in the run has to do with kernels."""
         self.journal: KernelJournal | None = None
@@ -112,6 +121,13 @@ class GpuRun:
     def end(self) -> None:
         """Leaves CuPy and the process as they were, but for the null device."""
         early.forget(SEAM_MODULE, self._install_seam)
+        early.forget(_TUNING, self._keep_picks)
+        self.devices.close()
+        if self._optimizing is not None:
+            self._optimizing.uninstall()
+        if (book := self._book) is not None:
+            book.switch(None)
+            book.on_measured = None
         if self.seam is not None:
             self.seam.abandon_queued()
             self.seam.uninstall()
@@ -137,7 +153,18 @@ class GpuRun:
             self.journal = KernelJournal()
             self.accounting = Accounting(chosen or ProcessMode.EXECUTE)
             self.accounting.open()
+            early.when_imported(_TUNING, self._keep_picks)
         return self.accounting
+
+    def require_device(self) -> None:
+        """In a mode that measures, raises `pytest.UsageError` where there is no device."""
+        if self.options.mode is GpuMode.AUTOTUNE and not hasattr(self.config, "workerinput"):
+            self.devices.require_any()
+
+    def _keep_picks(self, module: ModuleType) -> None:
+        """Tuners have just been imported: their picks are kept in the environment."""
+        module.process_book.switch(self.environment)
+        module.process_book.on_measured = self.tunes.append
 
     def _open_environment(self) -> Environment:
         from gpurt_core.environment import Environment
@@ -158,6 +185,7 @@ class GpuRun:
     def _install_seam(self, module: ModuleType) -> None:
         """CuPy has just been imported."""
         from gpurt_core.adapters.cupy.null_device import NullDevice
+        from gpurt_core.adapters.cupy.optimizing import OptimizingSeam
         from gpurt_core.adapters.cupy.seam import CupySeam
         from gpurt_core.compilation import usable_cpus
         from gpurt_core.errors import UnsupportedCuPy
@@ -179,6 +207,8 @@ class GpuRun:
                 return  # a run that did not ask for anything goes on without counting
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         self.seam = seam
+        self._optimizing = OptimizingSeam()
+        self._optimizing.install()
         # Until collection is over: what an import catches is real. And in the middle of a test that
         # runs eagerly, if it is the first to import CuPy.
         running = self.current is not None and self.current.nodeid in self.eager_tests
@@ -218,10 +248,11 @@ class GpuRun:
 
     def compile_queued(self) -> None:
         """Compiles what is queued, and takes the time."""
-        if self.seam is None or not self.seam.queued_count:
-            return
         began = time.perf_counter()
         try:
+            self.devices.compile_queued()
+            if self.seam is None or not self.seam.queued_count:
+                return
             self.seam.compile_queued()
         finally:
             self.batch_seconds += time.perf_counter() - began
@@ -279,18 +310,32 @@ class GpuRun:
         """Each kernel is obtained again when it is next reached."""
         if self.seam is not None:
             self.seam.begin_generation()
+        self.devices.begin_generation()
+        if (book := self._book) is not None:
+            book.begin_generation()
+
+    @property
+    def _book(self) -> PickBook | None:
+        """The picks of this process, if anything tunes."""
+        module = sys.modules.get(_TUNING)
+        return None if module is None else module.process_book
 
     @contextmanager
     def fresh_environment(self, folder: Path) -> Iterator[None]:
         """Kernels come from an empty environment for the length of a block."""
         from gpurt_core.environment import Environment
 
-        if self.seam is None or self.environment is None:
+        if self.environment is None:
             yield from self._fresh_cache(folder)
             return
-        with Environment.open(folder, warn=self.notes.append) as environment:
-            with self.seam.another_store(environment):
-                yield
+        with Environment.open(folder, warn=self.notes.append) as environment, ExitStack() as stack:
+            if self.seam is not None:
+                stack.enter_context(self.seam.another_store(environment))
+            if (book := self._book) is not None:
+                book.switch(environment)
+                stack.callback(book.switch, self.environment)
+            yield
+            stack.close()
             self.environment.take_over(environment)
 
     def _fresh_cache(self, folder: Path) -> Iterator[None]:

@@ -62,8 +62,12 @@ class TerminalHooks:
     def _lines(self, reporter: Any, result: RunResult) -> Iterator[str]:
         if result.used_cupy:
             yield from _count_lines(result, always=self._run.options.mode is not None)
+        elif result.statistics.compilation.registered or result.statistics.autotune.registered:
+            yield from _count_lines(result, always=False)
         if self._run.options.mode is not None:
             yield from self._time_lines(result)
+        for tune in result.tunes:
+            yield f"  {_tune_line(tune)}"
         if self._run.gathers:
             yield from _partial_lines(reporter, result)
         for note in dict.fromkeys(result.notes):
@@ -104,8 +108,19 @@ def _count_lines(result: RunResult, *, always: bool) -> Iterator[str]:
     if tunes.registered or tunes.recalled:
         yield (
             f"tunes: {tunes.registered} registered, {tunes.measured} measured, "
-            f"{tunes.failed} failed, {tunes.recalled} recalled"
+            f"{tunes.failed} failed, {tunes.persisted} persisted, {tunes.recalled} recalled"
         )
+
+
+def _tune_line(tune: dict[str, Any]) -> str:
+    """A key, what was picked for it, and how sure that is."""
+    text = f"{tune['tuner']} {tune['key']}: {tune['pick']}"
+    if tune["median"] is None:
+        return f"{text}, unmeasured: every candidate failed"
+    text += f" {tune['median'] * 1e6:.1f} us (spread {tune['spread'] * 1e6:.1f} us)"
+    if tune["runner_up"] is not None:
+        text += f", {tune['margin']:.0%} ahead of {tune['runner_up']}"
+    return f"{text}, unstable" if tune["unstable"] else text
 
 
 def _partial_lines(reporter: Any, result: RunResult) -> Iterator[str]:
