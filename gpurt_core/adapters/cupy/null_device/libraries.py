@@ -8,6 +8,7 @@
   device, and raises; that last part is dropped.
 - CUB (device-wide reductions and scans), the kernels of `cupy.random.Generator`: C++, too, that
   finds no device and does not tell. Nothing is needed.
+- NVRTC looks for a driver when it compiles, and works without one.
 - jitify asks CUDA for the architecture before it does anything: `NotOnNullDevice`.
 
 All of that finds no device on a machine without one. Where there is one it must not be found:
@@ -16,6 +17,7 @@ All of that finds no device on a machine without one. Where there is one it must
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Callable
@@ -51,7 +53,9 @@ absences: list[str] = []
 may swallow the error, or wrap it in another."""
 
 _HANDLE = 0x6E75_6C6C_0001
-"""Every handle of a library: nobody looks at it."""
+"""Every handle that compiled code of CuPy makes: nobody looks at it. Others differ."""
+
+_handles = itertools.count(_HANDLE + 1)
 
 _DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu")
 """One of these is there where there is a driver: Linux, WSL, Jetson."""
@@ -87,20 +91,25 @@ def make_inert(module: ModuleType) -> None:
     for name, thing in vars(module).items():
         is_function = callable(thing) and not isinstance(thing, type)
         if is_function and not name.startswith("__") and name not in _ANSWERED_BY_LIBRARY:
-            functions[name] = _answering(_HANDLE if _makes_handle(name) else None)
+            functions[name] = _new_handle if _makes_handle(name) else _answering(None)
     for name, capsule in capsules.functions_of(module).items():
         if name in _ANSWERED_BY_LIBRARY:
             continue
         if capsules.Signature.parse(capsules.capsule_name(capsule)).returns_object:
             functions[name], constants[name] = _answering(None), none_stub()
+        elif _makes_handle(name):
+            functions[name], constants[name] = _new_handle, Constant(_HANDLE)
         else:
-            value = _HANDLE if _makes_handle(name) else 0
-            functions[name], constants[name] = _answering(value), Constant(value)
+            functions[name], constants[name] = _answering(0), Constant(0)
     capsules.replace_functions(module, functions, constants)
 
 
 def _makes_handle(name: str) -> bool:
     return name.startswith(("create", "spCreate"))
+
+
+def _new_handle(*_arguments: Any, **_keywords: Any) -> int:
+    return next(_handles)
 
 
 def _answering(value: int | None) -> Callable[..., Any]:
