@@ -57,7 +57,7 @@ class BatchHooks:
         self._spread()
         with BatchProgress(self._run):
             self._run.compile_queued()
-        if self._run.seam is not None:
+        if self._run.journal is not None:
             self._look_again(session)
             self._run.compile_queued()
             self._settle_failures()
@@ -75,7 +75,8 @@ class BatchHooks:
     def _help(self) -> None:
         """Compiles what others have gathered and nobody compiles: other workers, that still run
         tests, and runs that were killed."""
-        assert self._run.accounting is not None
+        if self._run.accounting is None:
+            return
         with self._run.accounting.counting_to_fixture(OTHERS):
             while some := self._waiting()[:_AT_ONCE]:
                 self._run.environment_queue(some)

@@ -35,7 +35,7 @@ class Devices:
                 self._address(),
                 environment=self._run.environment,
                 parallelism=self._run.options.jobs,
-                on_settled=self._settled,
+                on_settled=self.settled,
             )
             if self._run.options.mode in (GpuMode.COMPILE_ONLY, GpuMode.AUTOTUNE):
                 self._watch_reads(self._server)
@@ -92,12 +92,12 @@ class Devices:
     def _watch_reads(self, server: Server) -> None:
         from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 
-        if self._run.reads is None:
-            self._run.reads = ReadMonitor()
-        monitor = self._run.reads
+        monitor = ReadMonitor()
+        self._run.read_monitors.append(monitor)
         server.reads.add(lambda array: monitor.record())
 
-    def _settled(self, event: KernelEvent) -> None:
+    def settled(self, event: KernelEvent) -> None:
+        """A kernel of a server, or of PyOpenCL code, has its outcome."""
         from gpurt_core.adapters.cupy.observer import KernelReport
 
         if self._run.journal is not None:

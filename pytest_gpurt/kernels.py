@@ -69,8 +69,11 @@ class KernelJournal(SeamObserver):
             self.seconds += report.seconds
             self.settled_ids.add(report.id)
             self.newly_settled.append(report.id)
+            self.labels.setdefault(report.id, report.label)
             for collector in report.tried_by:
                 self._reports[collector].append(report)
+                if collector.name is not None:
+                    self.reached_by[report.id][collector.name] = None
             if report.outcome is KernelOutcome.FAILED:
                 self.failed[report.id] = report.log or ""
             elif report.outcome is not KernelOutcome.ABANDONED:

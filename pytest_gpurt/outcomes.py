@@ -116,7 +116,10 @@ class OutcomeHooks:
 
     def _reached_a_kernel(self, item: pytest.Item) -> bool:
         """One that reached none would fail in the same way."""
-        return self._run.journal is not None and self._run.journal.was_busy(item.nodeid)
+        if self._run.journal is None or self._run.accounting is None:
+            return False
+        counted = self._run.attempt_of(item).statistics().compilation.registered
+        return counted > 0 or self._run.journal.was_busy(item.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:

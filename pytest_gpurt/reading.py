@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,10 +58,12 @@ class ReadingHooks:
 
         return wrapper
 
-    def overlooking(self) -> AbstractContextManager[None]:
+    def overlooking(self) -> AbstractContextManager[object]:
         """A block in which nothing that is read counts."""
-        monitor = self._run.reads
-        return nullcontext() if monitor is None else monitor.overlooking()
+        stack = ExitStack()
+        for monitor in self._run.read_monitors:
+            stack.enter_context(monitor.overlooking())
+        return stack
 
     def has_read(self, item: pytest.Item) -> bool:
         """Whether the running test has looked at device memory, or what it depends on has."""
@@ -73,6 +75,10 @@ class ReadingHooks:
         definitions = {} if info is None else info.name2fixturedefs
         return any(id(one) in self._fixtures for many in definitions.values() for one in many)
 
+    def _limit_reads(self, limit: int | None) -> None:
+        for monitor in self._run.read_monitors:
+            monitor.begin(limit)
+
     def listen_to_children(self) -> None:
         """Takes in what child processes have noted since the attempt began."""
         for note in self._run.children.new() if self._run.children is not None else ():
@@ -81,8 +87,7 @@ class ReadingHooks:
 
     @property
     def _reads(self) -> int:
-        monitor = self._run.reads
-        return 0 if monitor is None else monitor.count
+        return sum(monitor.count for monitor in self._run.read_monitors)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Iterator[None]:
@@ -105,8 +110,7 @@ class ReadingHooks:
         self._before_attempt = self._reads
         self.listen_to_children()
         self.children_have_read, self.children_missed = False, []
-        if self._run.reads is not None:
-            self._run.reads.begin(self._run.options.read_limit)
+        self._limit_reads(self._run.options.read_limit)
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -125,7 +129,6 @@ class ReadingHooks:
         try:
             return (yield)
         finally:
-            if self._run.reads is not None:
-                self._run.reads.begin(None)
+            self._limit_reads(None)
             if self._run.null_device is not None:
                 self._run.null_device.relieve()

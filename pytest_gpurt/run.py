@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.null_device import ChildNotes, NullDevice, ReadMonitor
     from gpurt_core.adapters.cupy.optimizing import OptimizingSeam
     from gpurt_core.adapters.cupy.seam import CupySeam
+    from gpurt_core.adapters.pyopencl import PyOpenCLSeam
     from gpurt_core.environment import Environment, QueuedEntry
     from gpurt_core.execution import StatisticsCollector
     from gpurt_core.tune import Measurement, PickBook
     from pytest_gpurt.accounting import Accounting
     from pytest_gpurt.kernels import KernelFailure, KernelJournal
 
+_OPENCL = "pyopencl"
 _TUNING = "gpurt_core.tune.book"
 SEAM_MODULE = "cupy.cuda.compiler"
 
@@ -58,8 +60,9 @@ class GpuRun:
         self.journal: KernelJournal | None = None
         self.seam: CupySeam | None = None
         self.null_device: NullDevice | None = None
-        self.reads: ReadMonitor | None = None
-        """Where reading back is seen; `None` where it means what it says."""
+        self.read_monitors: list[ReadMonitor] = []
+        """Where reading back is seen; none where it means what it says."""
+        self.opencl: PyOpenCLSeam | None = None
         self.batch_seconds = 0.0
         """Wall-clock time spent on compiling in batches."""
         self.unhandled: list[KernelFailure] = []
@@ -117,11 +120,16 @@ class GpuRun:
             self.environment = self._open_environment()
             self.start_counting()
         early.when_imported(SEAM_MODULE, self._install_seam)
+        early.when_imported(_OPENCL, self._install_opencl)
 
     def end(self) -> None:
         """Leaves CuPy and the process as they were, but for the null device."""
         early.forget(SEAM_MODULE, self._install_seam)
+        early.forget(_OPENCL, self._install_opencl)
         early.forget(_TUNING, self._keep_picks)
+        if self.opencl is not None:
+            self.opencl.abandon_queued()
+            self.opencl.uninstall()
         self.devices.close()
         if self._optimizing is not None:
             self._optimizing.uninstall()
@@ -209,15 +217,30 @@ class GpuRun:
         self.seam = seam
         self._optimizing = OptimizingSeam()
         self._optimizing.install()
-        # Until collection is over: what an import catches is real. And in the middle of a test that
-        # runs eagerly, if it is the first to import CuPy.
-        running = self.current is not None and self.current.nodeid in self.eager_tests
-        seam.eager = self.gathers and (running or not self.collected)
+        seam.eager = self._compiles_at_once
         if self.null_device is not None:
-            self.reads = self.null_device.reads
+            self.read_monitors.append(self.null_device.reads)
             self._announce_notes()
         if self.null_device is not None:
             self._check_compiler(module)
+
+    def _install_opencl(self, module: ModuleType) -> None:
+        """PyOpenCL has just been imported."""
+        from gpurt_core.adapters.pyopencl import PyOpenCLSeam
+
+        self.start_counting()
+        jobs = self.options.jobs
+        self.opencl = PyOpenCLSeam.install(self.environment, jobs, self.devices.settled)
+        self.opencl.eager = self._compiles_at_once
+        if self.discards:
+            self.read_monitors.append(self.opencl.reads)
+
+    @property
+    def _compiles_at_once(self) -> bool:
+        """Until collection is over: what an import catches is real. And in the middle of a test
+        that runs eagerly, if it is the first to import a framework."""
+        running = self.current is not None and self.current.nodeid in self.eager_tests
+        return self.gathers and (running or not self.collected)
 
     def _announce_notes(self) -> None:
         """Has child processes tell what they read back, and miss."""
@@ -251,6 +274,8 @@ class GpuRun:
         began = time.perf_counter()
         try:
             self.devices.compile_queued()
+            if self.opencl is not None:
+                self.opencl.compile_queued()
             if self.seam is None or not self.seam.queued_count:
                 return
             self.seam.compile_queued()
@@ -294,11 +319,14 @@ class GpuRun:
         if self.seam is not None:
             self.seam.eager = True
             self.seam.forget_memos()
+        if self.opencl is not None:
+            self.opencl.eager = True
 
     def run_lazily(self) -> None:
         """From here on kernels are queued again."""
-        if self.seam is not None and self.seam.eager:
-            self.seam.eager = False
+        for seam in (self.seam, self.opencl):
+            if seam is not None and seam.eager:
+                seam.eager = False
 
     # Statistics
 
@@ -310,6 +338,8 @@ class GpuRun:
         """Each kernel is obtained again when it is next reached."""
         if self.seam is not None:
             self.seam.begin_generation()
+        if self.opencl is not None:
+            self.opencl.begin_generation()
         self.devices.begin_generation()
         if (book := self._book) is not None:
             book.begin_generation()
@@ -363,7 +393,9 @@ class GpuRun:
 
     def attempt_of(self, item: pytest.Item) -> StatisticsCollector:
         """The collector of the running attempt of a test."""
-        return self.start_counting().entries[item.nodeid].attempts[-1]
+        accounting = self.start_counting()
+        entry = accounting.entries.get(item.nodeid)
+        return entry.attempts[-1] if entry else accounting.count_to_test(item.nodeid)
 
 
 run_key = pytest.StashKey[GpuRun]()

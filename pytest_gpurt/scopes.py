@@ -27,8 +27,7 @@ class ScopeHooks:
         try:
             return (yield)
         finally:
-            if self._run.seam is not None:
-                self._run.seam.eager = False
+            self._run.run_lazily()
             self._run.collected = True
             if self._run.accounting is not None:
                 self._run.accounting.count_to_outside()
