@@ -21,14 +21,15 @@ class ScheduleOptions:
     with `most` samples each, for two fifths of the samples; with fewer of `least` some are not.
     """
 
-    least: int = 5
+    least: int = 6
     """Samples before anything is concluded: three now and then agree by chance."""
     most: int = 25
     """Samples of one candidate at which it ends whatever they say."""
     behind: float = 1.3
     """A median of so many times the best one is behind: noise moves few medians as far."""
-    certainty: float = 3.0
-    """Standard errors between two medians that make one surely the less: 1 in 700 by chance."""
+    certainty: float = 4.0
+    """Standard errors between two medians that make one surely the less. Three would do, were an
+    error that is estimated from six samples known better."""
     precision: float = 0.01
     """A relative standard error of the leaders' medians below which who leads makes no odds."""
     near_bound: float = 1.1
