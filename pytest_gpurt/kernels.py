@@ -46,6 +46,8 @@ class KernelJournal(SeamObserver):
     settled_ids: set[str] = field(default_factory=set)
     newly_settled: list[str] = field(default_factory=list)
     """Kernels that have settled, and that the durable queue may still have."""
+    unrecorded: list[KernelReport] = field(default_factory=list)
+    """What the environment has no record of yet."""
     _reports: dict[StatisticsCollector, list[KernelReport]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -69,6 +71,7 @@ class KernelJournal(SeamObserver):
             self.seconds += report.seconds
             self.settled_ids.add(report.id)
             self.newly_settled.append(report.id)
+            self.unrecorded.append(report)
             self.labels.setdefault(report.id, report.label)
             for collector in report.tried_by:
                 self._reports[collector].append(report)

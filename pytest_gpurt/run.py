@@ -278,10 +278,20 @@ class GpuRun:
                 self.opencl.compile_queued()
             if self.seam is None or not self.seam.queued_count:
                 return
+            self._longest_first(self.seam)
             self.seam.compile_queued()
         finally:
             self.batch_seconds += time.perf_counter() - began
             self.flush(force=True)
+
+    def _longest_first(self, seam: CupySeam) -> None:
+        """A kernel that takes long, begun last, would keep all others waiting."""
+        if self.environment is None:
+            return
+        ids = seam.queued_ids()
+        known = self.environment.expected_seconds(ids, [seam.label_of(id) for id in ids])
+        if known:
+            seam.prioritise(known, sum(known.values()) / len(known))
 
     def flush(self, *, force: bool = False) -> None:
         """Writes down what was gathered and not compiled yet, so that a killed run leaves it."""
@@ -299,8 +309,33 @@ class GpuRun:
         self.environment.queue(
             [QueuedEntry(id, encode_kernel(kernels[id]), kernels[id].label) for id in waiting]
         )
+        self._record()
         settled, self.journal.newly_settled = self.journal.newly_settled, []
         self.environment.dequeue(settled)
+
+    def _record(self) -> None:
+        """Notes how long each kernel took: the next run begins with the longest."""
+        assert self.journal is not None
+        assert self.environment is not None
+        from gpurt_core.environment import CompilationRecord
+        from gpurt_core.execution import KernelOutcome
+
+        reports, self.journal.unrecorded = self.journal.unrecorded, []
+        records = [
+            CompilationRecord(
+                id=report.id,
+                label=report.label,
+                seconds=report.seconds,
+                outcome=report.outcome.value,
+                arch=report.arch,
+                compiler=report.parts.get("compiler", ""),
+                log=report.log,
+                at=time.time(),
+            )
+            for report in reports
+            if report.outcome in (KernelOutcome.COMPILED, KernelOutcome.FAILED)
+        ]
+        self.environment.record_compilations(records)
 
     def environment_queue(self, entries: Sequence[QueuedEntry]) -> None:
         """Queues kernels that others have written down; what is of no use here is taken off."""

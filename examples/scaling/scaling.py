@@ -1,7 +1,7 @@
 """A vector times a number: two ways of doing it, and a tuner that knows which is faster where.
 
-    x = device.array(values)
-    scale(device, x, 2.5)           # x is 2.5 times what it was
+x = device.array(values)
+scale(device, x, 2.5)           # x is 2.5 times what it was
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ ask the loader anything.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Generic
 
 from gpurt_core.compilation.events import Observer, tell
@@ -165,6 +165,12 @@ class KernelLedger(Generic[Id, Kernel, Loaded]):
             self._failures.clear()
         # Unloaded here, outside the lock: what a framework does then is its own affair.
         del forgotten
+
+    def prioritise(self, seconds: Mapping[Id, float], otherwise: float) -> None:
+        """Puts the queue into the order of what each kernel is expected to take, longest first."""
+        with self._lock:
+            order = sorted(self.queue, key=lambda id: -seconds.get(id, otherwise))
+            self.queue = {id: self.queue[id] for id in order}
 
     def forget(self, ids: Collection[Id]) -> None:
         """`begin_generation` for these kernels alone."""

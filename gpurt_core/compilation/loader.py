@@ -9,7 +9,7 @@ for. In the child of a fork the queue is empty, and what was loaded stays.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from typing import Any, Generic, cast
 from weakref import WeakSet
@@ -108,6 +108,11 @@ class KernelLoader(Generic[Id, Kernel, Artifact, Loaded]):
         What is queued stays, and registers again when it is queued again.
         """
         self._ledger.begin_generation()
+
+    def prioritise(self, seconds: Mapping[Id, float], otherwise: float = 0.0) -> None:
+        """Has the next batch begin with what is expected to take longest, so that no long kernel is
+        left for the end. `otherwise` (seconds) is what a kernel takes that is not in `seconds`."""
+        self._ledger.prioritise(seconds, otherwise)
 
     def forget(self, ids: Collection[Id]) -> None:
         """Starts accounting anew for these kernels alone."""

@@ -23,8 +23,6 @@ class CompilationRecord:
     id: str
     label: str
     seconds: float
-    bytes: int
-    """Size of the artifact; 0 for one that failed."""
     outcome: str
     """`"compiled"` or `"failed"`."""
     arch: str

@@ -9,7 +9,7 @@ from functools import partial
 from gpurt_core.environment.database import Database
 from gpurt_core.environment.entries import CompilationRecord
 
-_COLUMNS = "id, label, seconds, bytes, outcome, arch, compiler, log, at"
+_COLUMNS = "id, label, seconds, outcome, arch, compiler, log, at"
 _KEPT = 3
 """Records that are kept of one kernel."""
 _AT_ONCE = 400
@@ -24,10 +24,9 @@ class Records:
     def add(self, records: Sequence[CompilationRecord]) -> None:
         """Notes some compilations; old ones of the same kernels go."""
         rows = [
-            (r.id, r.label, r.seconds, r.bytes, r.outcome, r.arch, r.compiler, r.log, r.at)
-            for r in records
+            (r.id, r.label, r.seconds, r.outcome, r.arch, r.compiler, r.log, r.at) for r in records
         ]
-        insert = f"INSERT INTO records ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        insert = f"INSERT INTO records ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         trim = (
             "DELETE FROM records WHERE id = ? AND rowid NOT IN "
             f"(SELECT rowid FROM records WHERE id = ? ORDER BY at DESC LIMIT {_KEPT})"

@@ -41,7 +41,6 @@ CREATE TABLE records (
     id TEXT NOT NULL,
     label TEXT NOT NULL,
     seconds REAL NOT NULL,
-    bytes INTEGER NOT NULL,
     outcome TEXT NOT NULL,
     arch TEXT NOT NULL,
     compiler TEXT NOT NULL,

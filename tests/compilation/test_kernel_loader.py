@@ -9,7 +9,7 @@ import pytest
 
 from gpurt_core.compilation import CompilationError, KernelEvent, KernelLoader, LoadRefused
 from gpurt_core.execution import CompilationStatistics, KernelOutcome, StatisticsCollector
-from tests.compilation.number_target import Bench, NumberTarget
+from tests.compilation.number_target import Bench, Loader, NumberCompiler, NumberTarget
 
 
 @pytest.fixture
@@ -304,3 +304,13 @@ def test_parallelism_is_at_least_one_and_by_default_what_the_process_may_use() -
     with pytest.raises(ValueError, match="at least 1"):
         KernelLoader(NumberTarget(), parallelism=0)
     assert KernelLoader(NumberTarget()).parallelism >= 1
+
+
+def test_a_batch_begins_with_what_is_expected_to_take_longest() -> None:
+    compiler = NumberCompiler()
+    loader: Loader = KernelLoader(NumberTarget(compiler), parallelism=1)
+    for number in range(5):
+        loader.enqueue(number, number)
+    loader.prioritise({1: 0.1, 3: 5.0}, otherwise=1.0)
+    loader.compile_queued()
+    assert compiler.lowered == [3, 0, 2, 4, 1]

@@ -114,7 +114,7 @@ def test_the_queue_keeps_its_order_over_runs_and_takes_each_kernel_once(tmp_path
 
 
 def record(id: str, seconds: float, at: float, label: str = "saxpy") -> CompilationRecord:
-    return CompilationRecord(id, label, seconds, 10, "compiled", "90", "nvrtc", None, at)
+    return CompilationRecord(id, label, seconds, "compiled", "90", "nvrtc", None, at)
 
 
 def test_the_next_run_knows_how_long_kernels_took_by_id_or_by_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ asks; whether its cache had the kernel is seen by standing in front of that.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -87,6 +87,13 @@ class CachedLoader:
         self.load(id, kernel)
 
     def compile_queued(self) -> None:
+        """Nothing is ever queued."""
+
+    def queued_ids(self) -> tuple[Any, ...]:
+        """Nothing is ever queued."""
+        return ()
+
+    def prioritise(self, seconds: Mapping[Any, float], otherwise: float = 0.0) -> None:
         """Nothing is ever queued."""
 
     def abandon_queued(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cupy.cuda import stream as streams
@@ -36,6 +36,12 @@ class ModuleLoader(Protocol):
 
     def begin_generation(self) -> None:
         """Starts accounting anew."""
+
+    def queued_ids(self) -> tuple[Any, ...]:
+        """The ids of the queued kernels."""
+
+    def prioritise(self, seconds: Mapping[Any, float], otherwise: float = 0.0) -> None:
+        """Puts the queue into the order of what each is expected to take, longest first."""
 
     def forget(self, ids: Collection[Any]) -> None:
         """Starts accounting anew for these kernels alone."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -124,6 +124,15 @@ class CupySeam:
     def queued_count(self) -> int:
         """How many kernels are queued, over all devices."""
         return sum(device.loader.queued_count for device in list(self._devices.values()))
+
+    def queued_ids(self) -> list[str]:
+        """The ids of the queued kernels, over all devices."""
+        return [id for device in list(self._devices.values()) for id in device.loader.queued_ids()]
+
+    def prioritise(self, seconds: Mapping[str, float], otherwise: float) -> None:
+        """Has the next batches begin with what is expected to take longest."""
+        for device in list(self._devices.values()):
+            device.loader.prioritise(seconds, otherwise)
 
     def compile_queued(self) -> None:
         """Compiles what is queued, device by device."""
