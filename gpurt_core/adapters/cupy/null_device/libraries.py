@@ -1,9 +1,8 @@
 """What reaches CUDA past the runtime and driver modules of CuPy.
 
 - cuFFT: see `fft_plans`.
-- cuBLAS, cuSOLVER, cuSPARSE, cuRAND: where the library is installed, each function of its binding
-  becomes one that does nothing: handles are plain numbers, workspaces are empty, outputs are left
-  as they were. Where it is not, the error says in one line which package brings it.
+- cuBLAS, cuSOLVER, cuSPARSE, cuRAND: where the library is installed, its binding is made to do
+  nothing, see `bindings`. Where it is not, the error says in one line which package brings it.
 - Thrust (sort, argsort, lexsort): C++ that calls CUDA itself. It checks its arguments, finds no
   device, and raises; that last part is dropped.
 - CUB (device-wide reductions and scans), the kernels of `cupy.random.Generator`: C++, too, that
@@ -17,7 +16,6 @@ All of that finds no device on a machine without one. Where there is one it must
 
 from __future__ import annotations
 
-import itertools
 import os
 import warnings
 from collections.abc import Callable
@@ -26,8 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from gpurt_core.adapters.cupy.early import when_imported
-from gpurt_core.adapters.cupy.null_device import capsules
-from gpurt_core.adapters.cupy.null_device.shim import Constant, none_stub
+from gpurt_core.adapters.cupy.null_device import bindings
 from gpurt_core.errors import NotOnNullDevice
 
 _LIBRARIES = {
@@ -40,22 +37,9 @@ _LIBRARIES = {
 }
 """Bindings of CuPy, and the package of NVIDIA that brings each library for CUDA 13."""
 
-_INERT = ("cublas", "cusolver", "cusparse", "curand")
-
-_ANSWERED_BY_LIBRARY = frozenset(
-    {"check_status", "getVersion", "_getVersion", "_getVersionNumber", "getProperty"}
-    | {"get_build_version", "is_cuda_python_build"}
-)
-"""Functions that touch neither a handle nor a device."""
-
 absences: list[str] = []
 """What was asked for in this process and is not there, in order: a line each, with a remedy. Code
 may swallow the error, or wrap it in another."""
-
-_HANDLE = 0x6E75_6C6C_0001
-"""Every handle that compiled code of CuPy makes: nobody looks at it. Others differ."""
-
-_handles = itertools.count(_HANDLE + 1)
 
 _DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu")
 """One of these is there where there is a driver: Linux, WSL, Jetson."""
@@ -64,8 +48,8 @@ _DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu"
 def watch(cuda_major: int) -> None:
     """Prepares the modules of CuPy that call CUDA themselves, each when it is imported."""
     hide_devices()
-    for name in _INERT:
-        when_imported(f"cupy_backends.cuda.libs.{name}", make_inert)
+    for name in bindings.INERT:
+        when_imported(f"cupy_backends.cuda.libs.{name}", bindings.make_inert)
     when_imported("cuda.pathfinder", lambda module: _explain_missing(module, cuda_major))
     when_imported("cupy.cuda.thrust", _forgive_thrust)
     when_imported("cupy.cuda.cufft", _replace_plans)
@@ -82,38 +66,6 @@ def hide_devices() -> None:
     """
     if any(Path(file).exists() for file in _DEVICE_FILES):
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-
-
-def make_inert(module: ModuleType) -> None:
-    """Every function of the binding does nothing and answers 0, None, or a handle."""
-    functions: dict[str, Callable[..., Any]] = {}
-    constants: dict[str, Constant] = {}
-    for name, thing in vars(module).items():
-        is_function = callable(thing) and not isinstance(thing, type)
-        if is_function and not name.startswith("__") and name not in _ANSWERED_BY_LIBRARY:
-            functions[name] = _new_handle if _makes_handle(name) else _answering(None)
-    for name, capsule in capsules.functions_of(module).items():
-        if name in _ANSWERED_BY_LIBRARY:
-            continue
-        if capsules.Signature.parse(capsules.capsule_name(capsule)).returns_object:
-            functions[name], constants[name] = _answering(None), none_stub()
-        elif _makes_handle(name):
-            functions[name], constants[name] = _new_handle, Constant(_HANDLE)
-        else:
-            functions[name], constants[name] = _answering(0), Constant(0)
-    capsules.replace_functions(module, functions, constants)
-
-
-def _makes_handle(name: str) -> bool:
-    return name.startswith(("create", "spCreate"))
-
-
-def _new_handle(*_arguments: Any, **_keywords: Any) -> int:
-    return next(_handles)
-
-
-def _answering(value: int | None) -> Callable[..., Any]:
-    return lambda *_arguments, **_keywords: value
 
 
 def _explain_missing(pathfinder: ModuleType, cuda_major: int) -> None:

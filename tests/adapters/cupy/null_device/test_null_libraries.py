@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 
-from gpurt_core.adapters.cupy.null_device import libraries
+from gpurt_core.adapters.cupy.null_device import bindings, libraries
+from gpurt_core.adapters.cupy.null_device.sparse_sizes import SparseSizes
 
 Script = Callable[..., str]
 
@@ -137,12 +140,33 @@ def test_a_binding_becomes_inert_but_for_what_needs_no_device() -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("called CUDA")
 
-    for name in ("create", "spCreate", "sgemm", "setStream"):
-        setattr(binding, name, fails)
+    results = {"create": "size_t", "spCreate": "", "spGEMM_createDescr": "size_t", "sgemm": ""}
+    results |= {"size": "size_t", "sizes": "(size_t, int)", "norm": "double", "get": "Attributes"}
+    for name, result in results.items():
+        function = FunctionType(fails.__code__, globals())
+        function.__doc__ = f"{name}(intptr_t handle, int n) -> {result}\nMore of it."
+        setattr(binding, name, function)
     binding.__dict__.update(getVersion=lambda _: 130000, OPERATION=3, SomeError=RuntimeError)
-    libraries.make_inert(binding)
+    bindings.make_inert(binding)
     assert binding.sgemm(1, 2, alpha=3) is None
-    assert binding.setStream(1, 2) is None
-    assert len({0, binding.create(), binding.create(), binding.spCreate()}) == 4
+    assert (binding.size(1), binding.sizes(1), binding.norm(1)) == (0, (0, 0), 0.0)
+    assert binding.get(1) is None
+    made = {binding.create(), binding.create(), binding.spCreate(), binding.spGEMM_createDescr()}
+    assert len(made - {0}) == 4
     assert (binding.getVersion(0), binding.OPERATION) == (130000, 3)
     assert binding.SomeError is RuntimeError
+
+
+def test_a_sparse_matrix_knows_its_size() -> None:
+    functions = SparseSizes(itertools.count(5)).functions()
+    matrix = functions["createCsr"](3, 4, 7, 0, 0, 0, 2, 2, 0, 0)
+    other = functions["createCoo"](1, 2, 0, 0, 0, 0, 2, 0, 0)
+    assert matrix != other
+    sizes = (ctypes.c_int64 * 3)(-1, -1, -1)
+    start = ctypes.addressof(sizes)
+    for handle, size in [(matrix, [3, 4, 7]), (other, [1, 2, 0])]:
+        functions["spMatGetSize"](handle, start, start + 8, start + 16)
+        assert list(sizes) == size
+    functions["destroySpMat"](matrix)
+    functions["spMatGetSize"](matrix, start, start + 8, start + 16)
+    assert list(sizes) == [0, 0, 0]
