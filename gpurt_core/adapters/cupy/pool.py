@@ -44,8 +44,9 @@ _HIDDEN = ("GPURT_NULL_DEVICE", "PYTHONPATH", "PYTHONSTARTUP", "COVERAGE_PROCESS
 class CompilePool:
     """A compiler of `size` processes, for as many threads that ask at once."""
 
-    def __init__(self, compiler: Any, size: int) -> None:
+    def __init__(self, compiler: Any, size: int, *, keep_headers: bool = True) -> None:
         """`compiler` is the module `cupy.cuda.compiler`."""
+        self._keep_headers = keep_headers
         self._size = size
         self._here = CudaCompiler(compiler)
         self._target: Callable[[str], tuple[str, str]] = compiler._get_arch_for_options_for_nvrtc
@@ -124,7 +125,7 @@ class CompilePool:
         job = {
             "kernel": encode_kernel(kernel),
             "target": self._target(kernel.request.arch),
-            "keep_headers": not kernel.key.headers.findings,
+            "keep_headers": self._keep_headers and not kernel.key.headers.findings,
         }
         text = json.dumps(job).encode()
         for _attempt in range(2):
