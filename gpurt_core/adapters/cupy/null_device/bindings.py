@@ -8,6 +8,7 @@ is replaced, but for those that take no handle. What one returns, its signature 
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 from collections.abc import Callable
 from types import ModuleType
@@ -58,6 +59,7 @@ def make_inert(binding: ModuleType) -> None:
     capsules.replace_functions(binding, functions, constants)
 
 
+@functools.cache
 def _version(library: str) -> int:
     """As the library itself says: its properties need no handle, and no device."""
     from cuda import pathfinder
