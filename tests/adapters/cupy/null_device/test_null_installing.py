@@ -170,3 +170,102 @@ def test_an_import_that_a_callback_fails_can_be_tried_again(run_python: Script) 
         assert answers == []
         """
     )
+
+
+HALF_WAY = """
+import sys
+
+class Refuses:
+    def find_spec(self, name, path, target=None):
+        if name == "cupy.random":
+            raise ImportError("refused half-way")
+
+refuses = Refuses()
+sys.meta_path.insert(0, refuses)
+"""
+
+
+def test_an_import_of_cupy_that_fails_half_way_says_why_and_leaves_the_device_installed(
+    run_python: Script,
+) -> None:
+    run_python(
+        HALF_WAY
+        + """
+import pytest
+from gpurt_core.adapters.cupy.early import EarlyInstaller
+from gpurt_core.adapters.cupy.null_device import NullDevice, profile_for
+EarlyInstaller([profile_for("sm_80")])
+with pytest.raises(ImportError, match="refused half-way"):
+    import cupy
+installed = NullDevice.current()
+assert installed is not None and NullDevice.install([profile_for("sm_80")]) is installed
+from cupy_backends.cuda.api import runtime
+assert runtime.getDeviceCount() == 1
+"""
+    )
+
+
+def test_what_an_import_that_failed_has_left_is_too_late_and_is_named(run_python: Script) -> None:
+    run_python(
+        HALF_WAY
+        + """
+import pytest
+with pytest.raises(ImportError, match="refused half-way"):
+    import cupy
+assert "cupy" not in sys.modules
+from gpurt_core.adapters.cupy.early import EarlyInstaller
+from gpurt_core.errors import NullDeviceUnavailable
+from gpurt_core.adapters.cupy.null_device import NullDevice
+with pytest.raises(NullDeviceUnavailable) as caught:
+    EarlyInstaller(["sm_80"])
+message = str(caught.value)
+assert len(message.splitlines()) == 1 and "cupy._core has been imported already" in message, message
+assert NullDevice.current() is None
+"""
+    )
+
+
+def test_the_architecture_is_known_to_a_module_that_asks_when_it_is_imported(
+    run_python: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "eager_library.py").write_text(
+        "import cupy\n"
+        "ARCH = cupy.cuda.Device().compute_capability\n"
+        "MODULE = cupy.RawModule(code='extern \"C\" __global__ void f(float* x) {}')\n"
+        "F = MODULE.get_function('f')\n"
+        "F.compile()\n"
+        "ZERO = cupy.zeros(1)\n"
+    )
+    environment = startup_environment([profile_for("sm_86")], {"PYTHONPATH": str(tmp_path)})
+    script = "import eager_library; print(eager_library.ARCH, eager_library.F.binary_version)"
+    assert run_python(script, environment) == "86 86\n"
+
+
+def test_a_caller_of_no_device_is_told_so(run_python: Script) -> None:
+    run_python(
+        """
+        import pytest
+        from gpurt_core.adapters.cupy.null_device import NullDevice
+        from gpurt_core.errors import NullDeviceUnavailable
+        with pytest.raises(NullDeviceUnavailable, match="no device was asked for"):
+            NullDevice.install([])
+        """
+    )
+
+
+def test_many_installers_of_the_same_devices_install_one(run_python: Script) -> None:
+    run_python(
+        """
+        import sys
+        from gpurt_core.adapters.cupy.early import EarlyInstaller
+        from gpurt_core.adapters.cupy.null_device import NullDevice, profile_for
+        installers = [EarlyInstaller(["sm_80"]) for _ in range(3)]
+        from cupy_backends.cuda.api import driver, runtime
+        installed = NullDevice.current()
+        assert installed is not None and runtime.getDeviceCount() == 1
+        EarlyInstaller([profile_for("sm_80")])
+        assert NullDevice.current() is installed
+        import cupy
+        assert cupy.zeros(3).shape == (3,)
+        """
+    )
