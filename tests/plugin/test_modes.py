@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gpurt_core.adapters.cupy.early import STARTUP_FOLDER
@@ -28,11 +30,11 @@ def test_counts_are_those_of_a_compile_only_pass(run: RunSuite, mode: str | None
     assert warm.count("loaded") == cold.count("compiled") + cold.count("loaded") - 1
 
 
-def test_a_run_that_only_counts_makes_no_folder(run: RunSuite, tmp_path: object) -> None:
+def test_a_run_that_only_counts_makes_no_folder(run: RunSuite, tmp_path: Path) -> None:
     counted = run("eighty", "-q", mode=None, environment=NULL_DEVICE)
     assert counted.count("compiled") == 84
     assert "gpurt: " not in counted.output.split("\n")[0]
-    assert not (tmp_path / "eighty" / ".gpurt").exists()  # type: ignore[operator]
+    assert not (tmp_path / "eighty" / ".gpurt").exists()
 
 
 def test_an_environment_that_was_warmed_serves_the_run_that_executes(run: RunSuite) -> None:
@@ -45,3 +47,33 @@ def test_an_environment_that_was_warmed_serves_the_run_that_executes(run: RunSui
 def test_a_suite_without_gpu_code_is_told_nothing(run: RunSuite) -> None:
     quiet = run("no_gpu", mode=None)
     assert "gpurt" not in quiet.output.split("plugins:")[1].split("\n", 1)[1].replace("no_gpu", "")
+
+
+NAMES_CUPY = """[pytest]
+asyncio_default_fixture_loop_scope = function
+filterwarnings =
+    error::cupy.exceptions.ComplexWarning
+"""
+
+ONE = """
+import cupy
+ARCH = cupy.cuda.Device().compute_capability
+
+def test_adds(gpu_stats):
+    assert ARCH == "80"
+    cupy.zeros(4, "float32") + cupy.zeros(4, "float32")
+    gpu_stats.expect(obtained=1)
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_a_run_whose_settings_import_cupy_first_starts_anew(
+    run_files: RunSuite, tmp_path: Path, workers: list[str]
+) -> None:
+    files = {"pytest.ini": NAMES_CUPY, "test_one.py": ONE}
+    for compiled in (1, 0):
+        run = run_files(files, "--gpu-arch=sm_80", *workers)
+        assert run.code == 0, run.output
+        assert run.count("compiled") == compiled
+    plain = run_files(files, "--collect-only", mode=None)
+    assert plain.code == 0 or "cudaErrorInsufficientDriver" in plain.output
