@@ -2,7 +2,8 @@
 
 - cuFFT: see `fft_plans`.
 - cuBLAS, cuSOLVER, cuSPARSE, cuRAND: where the library is installed, its binding is made to do
-  nothing, see `bindings`. Where it is not, the error says in one line which package brings it.
+  nothing, see `bindings` and `batched_solvers`. Where it is not, the error says in one line which
+  package brings it.
 - Thrust (sort, argsort, lexsort): C++ that calls CUDA itself. It checks its arguments, finds no
   device, and raises; that last part is dropped.
 - CUB (device-wide reductions and scans), the kernels of `cupy.random.Generator`: C++, too, that
@@ -24,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from gpurt_core.adapters.cupy.early import when_imported
-from gpurt_core.adapters.cupy.null_device import bindings
+from gpurt_core.adapters.cupy.null_device import batched_solvers, bindings
 from gpurt_core.errors import NotOnNullDevice
 
 _LIBRARIES = {
@@ -53,6 +54,7 @@ def watch(cuda_major: int) -> None:
     when_imported("cuda.pathfinder", lambda module: _explain_missing(module, cuda_major))
     when_imported("cupy.cuda.thrust", _forgive_thrust)
     when_imported("cupy.cuda.cufft", _replace_plans)
+    when_imported("cupyx._cusolver", batched_solvers.take_places)
     when_imported("cupy.cuda.jitify", _refuse_jitify)
     when_imported("cupy._environment", _note_missing_nvcc)
     when_imported("numba.cuda.cudadrv.error", _note_numba)
