@@ -18,7 +18,8 @@ def take_places(solvers: ModuleType) -> None:
 
 
 def svd(a: Any, a_dtype: str, full_matrices: bool, compute_uv: bool, overwrite_a: bool) -> Any:
-    """`_gesvd_batched`: the singular values of (batch, n, m), with u and v if asked for."""
+    """`_gesvd_batched`: the singular values of (batch, n, m), with u and v (as columns) if
+    asked for."""
     import cupy
 
     batch, n, m = a.shape
