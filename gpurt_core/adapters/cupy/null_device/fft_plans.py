@@ -78,8 +78,10 @@ def _plan_1d(base: Any, names: dict[int, str]) -> Any:
         ) -> None:
             # Not super().__init__(): that asks cuFFT.
             self.nx, self.fft_type, self.batch = nx, fft_type, batch
-            self.gpus = list(range(devices)) if isinstance(devices, int) else devices
             self.work_area = _nothing_allocated()
+            if devices is not None:
+                self.gpus = list(range(devices) if isinstance(devices, int) else devices)
+                self.work_area = [_nothing_allocated() for _ in self.gpus]
 
         def _output_dtype_and_shape(self, a: Any) -> tuple[tuple[int, ...], Any]:
             kind, shape = names[self.fft_type], list(a.shape)
