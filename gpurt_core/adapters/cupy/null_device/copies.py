@@ -68,7 +68,7 @@ class Copies:
         to = self._end(target, target_pitch * (height - 1) + width, kind in _TO_DEVICE)
         origin = self._end(source, source_pitch * (height - 1) + width, kind in _FROM_DEVICE)
         if _is_read(to, origin, kind):
-            self._reads.record()
+            self._reads.record(width * height)
         if height == 1 or target_pitch == source_pitch == width:
             self._move(target, to, source, origin, width * height)
             return

@@ -6,6 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gpurt_core.adapters.cupy.null_device.guard import host_memory
+from gpurt_core.adapters.cupy.null_device.profiles import MIB
+
+_LARGE = 512 * MIB
+"""Smaller reads are never too large: the host is not even asked what it has."""
+_SHARE = 8
+
 
 class ReadLimitExceeded(BaseException):
     """Device memory was read back more often than allowed: `reads` of `limit`.
@@ -24,6 +31,25 @@ class ReadLimitExceeded(BaseException):
 
     def __reduce__(self) -> tuple[type[ReadLimitExceeded], tuple[int, int]]:
         return type(self), (self.reads, self.limit)
+
+
+class ReadTooLarge(BaseException):
+    """One read would have taken much of the host's memory: `size` bytes, of `limit` allowed.
+
+    Not an `Exception`, as `ReadLimitExceeded`. What would be read means nothing, and what a test
+    does with it (compare it, explain how it differs) takes as much again, several times.
+    """
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"{size} bytes of device memory were to be read back at once (the limit is {limit}, an "
+            "eighth of the host's memory); launches are discarded here, and they mean nothing"
+        )
+        self.size = size
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[type[ReadTooLarge], tuple[int, int]]:
+        return type(self), (self.size, self.limit)
 
 
 class ReadMonitor:
@@ -67,8 +93,12 @@ class ReadMonitor:
         finally:
             self._of_thread.overlooked = before
 
-    def record(self) -> None:
-        """Counts one read; raises `ReadLimitExceeded` when it is one too many."""
+    def record(self, size: int = 0) -> None:
+        """Counts one read, of `size` bytes.
+
+        While reads are limited, raises `ReadLimitExceeded` when it is one too many, and
+        `ReadTooLarge` when the host would suffer.
+        """
         if self.overlooked:
             return
         with self._lock:
@@ -77,3 +107,7 @@ class ReadMonitor:
         self._of_thread.count = self.count_for_thread() + 1
         if limit is not None and reads > limit:
             raise ReadLimitExceeded(reads, limit)
+        if limit is not None and size > _LARGE:
+            most = host_memory()[1] // _SHARE
+            if size > most:
+                raise ReadTooLarge(size, most)

@@ -226,3 +226,20 @@ def test_what_the_host_has_left_bounds_what_is_really_written(on_null_device: Sc
         assert (head == 1).all()
         """
     )
+
+
+def test_a_read_that_the_host_would_suffer_from_is_refused_while_reads_are_limited(
+    on_null_device: Script,
+) -> None:
+    on_null_device(
+        """
+        from gpurt_core.adapters.cupy.null_device.guard import host_memory
+        from gpurt_core.adapters.cupy.null_device.reads import ReadTooLarge
+        large = cupy.ndarray((host_memory()[1] // 8 + 1024,), "uint8")
+        device.reads.begin(100)
+        with pytest.raises(ReadTooLarge, match="read back at once"):
+            large.get()
+        assert large[:10].get().sum() == 0
+        """,
+        "sm_100",
+    )
