@@ -5,6 +5,7 @@ python -m benchmarks.without_gpu
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,7 @@ def main() -> None:
             subprocess.run(
                 [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
                 cwd=folder,
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # as installed packages are
                 stdout=subprocess.DEVNULL,
                 check=False,
             )

@@ -40,10 +40,6 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Puts the run's hooks in place."""
-    from pytest_gpurt.batch import BatchHooks
-    from pytest_gpurt.outcomes import OutcomeHooks
-    from pytest_gpurt.reading import ReadingHooks
-    from pytest_gpurt.report import ReportHooks
     from pytest_gpurt.scopes import ScopeHooks
     from pytest_gpurt.terminal import TerminalHooks
     from pytest_gpurt.workers import ControllerHooks, WorkerHooks, is_worker
@@ -57,11 +53,17 @@ def pytest_configure(config: pytest.Config) -> None:
     register(TerminalHooks(run), "gpurt-terminal")
     register(WorkerHooks(run) if is_worker(config) else ControllerHooks(run), "gpurt-workers")
     if run.discards:
+        from pytest_gpurt.batch import BatchHooks
+        from pytest_gpurt.outcomes import OutcomeHooks
+        from pytest_gpurt.reading import ReadingHooks
+
         reading = ReadingHooks(run)
         register(reading, "gpurt-reading")
         register(OutcomeHooks(run, reading), "gpurt-outcomes")
         register(BatchHooks(run), "gpurt-batch")
     if run.options.report is not None and not is_worker(config):
+        from pytest_gpurt.report import ReportHooks
+
         register(ReportHooks(run), "gpurt-report")
 
 
