@@ -24,6 +24,7 @@ from pytest_gpurt.options import GpuMode, GpuOptions
 from pytest_gpurt.results import RunResult, result_of
 
 if TYPE_CHECKING:
+    from gpurt_core.adapters.cupy.device_reads import DeviceReads
     from gpurt_core.adapters.cupy.null_device import ChildNotes, NullDevice, ReadMonitor
     from gpurt_core.adapters.cupy.optimizing import OptimizingSeam
     from gpurt_core.adapters.cupy.seam import CupySeam
@@ -55,6 +56,7 @@ class GpuRun:
         self.tunes: list[Measurement] = []
         """What was measured, in order."""
         self._optimizing: OptimizingSeam | None = None
+        self._device_reads: DeviceReads | None = None
         self.accounting: Accounting | None = None
         """`None` as long as nothing in the run has to do with kernels."""
         self.journal: KernelJournal | None = None
@@ -133,6 +135,8 @@ class GpuRun:
         self.devices.close()
         if self._optimizing is not None:
             self._optimizing.uninstall()
+        if self._device_reads is not None:
+            self._device_reads.uninstall()
         if (book := self._book) is not None:
             book.switch(None)
             book.on_measured = None
@@ -221,6 +225,12 @@ class GpuRun:
         if self.null_device is not None:
             self.read_monitors.append(self.null_device.reads)
             self._announce_notes()
+        elif self.discards:
+            from gpurt_core.adapters.cupy.device_reads import DeviceReads
+
+            self._device_reads = DeviceReads()
+            self._device_reads.install()
+            self.read_monitors.append(self._device_reads.monitor)
         if self.null_device is not None:
             self._check_compiler(module)
 

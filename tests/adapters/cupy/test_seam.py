@@ -255,3 +255,25 @@ def test_an_older_cupy_is_one_clear_error(on_null_device: Script) -> None:
             CupySeam(None).install(compiler)
         """
     )
+
+
+def test_reads_are_seen_on_any_device_whatever_method_reads(on_null_device: Script) -> None:
+    on_null_device(
+        """
+        from gpurt_core.adapters.cupy.device_reads import DeviceReads
+        reads = DeviceReads()
+        reads.install()
+        x = cupy.zeros((), "float32")
+        seen = []
+        for read in (x.get, x.item, x.tolist, lambda: bool(x), lambda: float(x), lambda: str(x),
+                     lambda: cupy.asnumpy(x), lambda: int(x)):
+            before = reads.monitor.count
+            read()
+            seen.append(reads.monitor.count > before)
+        assert all(seen), seen
+        reads.uninstall()
+        before = reads.monitor.count
+        x.get()
+        assert reads.monitor.count == before
+        """
+    )

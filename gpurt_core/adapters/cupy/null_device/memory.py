@@ -11,13 +11,14 @@ whoever needs it.
 from __future__ import annotations
 
 import enum
-import threading
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from gpurt_core.adapters.cupy.null_device import pages
 from gpurt_core.adapters.cupy.null_device.status import RuntimeStatus, fail
+from gpurt_core.execution.forking import lock_held_over_forks
 
 GRANULE = 512
 """Device allocations count in multiples of this, as CUDA aligns them (bytes)."""
@@ -78,7 +79,7 @@ class MemoryTable:
     _live: dict[int, Allocation] = field(default_factory=dict, init=False)
     _sorted: list[int] = field(default_factory=list, init=False)
     _stale: bool = field(default=False, init=False)
-    _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
+    _lock: AbstractContextManager[bool] = field(default_factory=lock_held_over_forks, init=False)
 
     def __post_init__(self) -> None:
         self.used = [0] * len(self.capacities)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from gpurt_core.adapters.cupy.null_device.images import (
 )
 from gpurt_core.adapters.cupy.null_device.memory import MemoryTable, MemoryType
 from gpurt_core.adapters.cupy.null_device.status import DriverStatus, driver_error, fail_driver
+from gpurt_core.execution.forking import lock_held_over_forks
 
 Resolver = Callable[[], tuple[bytes, str]]
 """Compiles a kernel: its image, and its name in there."""
@@ -57,7 +57,7 @@ class Modules:
         self._copies = copies
         self.modules: Handles[Module] = Handles(_invalid_handle)
         self.functions: Handles[Function] = Handles(_invalid_handle)
-        self._lock = threading.RLock()
+        self._lock = lock_held_over_forks()
 
     def load(self, content: bytes) -> int:
         """Loads an image onto the current device."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from gpurt_core.adapters.cupy.null_device.memory import MemoryTable, MemoryType
 from gpurt_core.adapters.cupy.null_device.profiles import MIB
 from gpurt_core.adapters.cupy.null_device.status import RuntimeStatus, fail
 from gpurt_core.adapters.cupy.null_device.streams import Streams
+from gpurt_core.execution.forking import lock_held_over_forks
 
 # cudaMemPoolAttr
 _SETTINGS = (1, 2, 3, 4)  # three kinds of reuse, which are on, and the release threshold
@@ -58,7 +58,7 @@ class PoolFunctions:
         self._pools: Handles[_Pool] = Handles(lambda: fail(RuntimeStatus.INVALID_VALUE))
         self._default = [self._pools.add(_Pool(n)) for n in range(len(devices.profiles))]
         self._current = list(self._default)
-        self._lock = threading.RLock()
+        self._lock = lock_held_over_forks()
 
     def mallocAsync(self, size: int, stream: int) -> int:
         self._streams.check(stream)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from gpurt_core.adapters.cupy.null_device.guard import host_memory
 from gpurt_core.adapters.cupy.null_device.profiles import MIB
+from gpurt_core.execution.forking import lock_held_over_forks
 
 _LARGE = 512 * MIB
 """Smaller reads are never too large: the host is not even asked what it has."""
@@ -58,7 +59,7 @@ class ReadMonitor:
     def __init__(self) -> None:
         self.limit: int | None = None
         """How many reads are allowed since `begin`; None is any number."""
-        self._lock = threading.Lock()
+        self._lock = lock_held_over_forks()
         self._count = 0
         self._start = 0
         self._of_thread = threading.local()
