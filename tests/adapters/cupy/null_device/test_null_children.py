@@ -130,3 +130,37 @@ def test_what_cannot_be_freed_does_not_poison_what_comes_after(on_null_device: S
         assert cupy.zeros(3).get().tolist() == [0, 0, 0]
         """
     )
+
+
+def test_a_fork_among_busy_threads_leaves_the_child_no_lock_that_is_taken(
+    on_null_device: Script,
+) -> None:
+    on_null_device(
+        """
+        import os, signal, threading, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pool, done = runtime.deviceGetDefaultMemPool(0), threading.Event()
+        host = numpy.zeros(8, "uint8")
+        def work():
+            address = runtime.mallocAsync(4096, 0)
+            runtime.memcpy(host.ctypes.data, address, 8, runtime.memcpyDeviceToHost)
+            runtime.memPoolTrimTo(pool, 0)
+            runtime.freeAsync(address, 0)
+        def busy():
+            while not done.is_set():
+                work()
+        threads = [threading.Thread(target=busy) for _ in range(3)]
+        [thread.start() for thread in threads]
+        results = []
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)  # ends a child that waits for ever
+                work()
+                os._exit(0)
+            results.append(os.waitpid(child, 0)[1])
+        done.set()
+        [thread.join() for thread in threads]
+        assert results == [0] * 30
+        """
+    )
