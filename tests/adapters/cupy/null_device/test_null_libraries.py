@@ -124,7 +124,8 @@ NullDevice.install([profile_for("sm_80")])
 def test_c_code_that_nobody_intercepts_is_kept_from_a_real_gpu(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # so that what it was comes back afterwards
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     device_file = tmp_path / "nvidia0"
     monkeypatch.setattr(libraries, "_DEVICE_FILES", (str(device_file),))
     libraries.hide_devices()
