@@ -385,6 +385,8 @@ class GpuRun:
             self.seam.begin_generation()
         if self.opencl is not None:
             self.opencl.begin_generation()
+        if self._optimizing is not None:
+            self._optimizing.begin_generation()
         self.devices.begin_generation()
         if (book := self._book) is not None:
             book.begin_generation()

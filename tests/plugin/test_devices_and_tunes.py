@@ -105,3 +105,26 @@ def test_pyopencl_code_is_counted_and_steered(run_files: RunSuite) -> None:
     executed = run_files(files, mode="execute")
     assert executed.code == 0, executed.output
     assert executed.count("compiled") == 0
+
+
+OPTIMIZING = """
+import cupy, pytest
+from cupyx import optimizing
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_each_key_counts_once(attempt, gpu_stats):
+    narrow, wide = cupy.zeros((64, 64), "float32"), cupy.zeros((32, 512), "float32")
+    with optimizing.optimize(key="sums"):
+        for _ in range(2):
+            narrow.sum(axis=1)
+            wide.sum(axis=1)
+    assert gpu_stats.autotune.registered == 2
+"""
+
+
+def test_the_tunes_of_cupys_optimizer_are_counted(run_files: RunSuite) -> None:
+    files = {"test_optimizing.py": OPTIMIZING}
+    run = run_files(files, environment={"CUPY_ACCELERATORS": ""})
+    assert run.code == 0, run.output
+    assert run.report["statistics"]["autotune"]["registered"] == 4
+    assert run.report["statistics"]["autotune"]["measured"] == 0

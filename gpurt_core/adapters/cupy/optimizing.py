@@ -44,6 +44,13 @@ class OptimizingSeam:
             self._module = None
         self.abandon_gathered()
 
+    def begin_generation(self) -> None:
+        """CuPy forgets the values it has found, so that each key counts again."""
+        if self._module is not None:
+            from cupy._core import _optimize_config
+
+            _optimize_config._clear_all_contexts_cache()
+
     def abandon_gathered(self) -> None:
         """Abandons the keys that were gathered."""
         gathered, self._gathered = self._gathered, []
