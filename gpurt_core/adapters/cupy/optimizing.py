@@ -49,7 +49,8 @@ class OptimizingSeam:
         if self._module is not None:
             from cupy._core import _optimize_config
 
-            _optimize_config._clear_all_contexts_cache()
+            if _optimize_config.get_current_context() is None:
+                _optimize_config._clear_all_contexts_cache()
 
     def abandon_gathered(self) -> None:
         """Abandons the keys that were gathered."""
