@@ -39,6 +39,9 @@ _OPENCL = "pyopencl"
 _TUNING = "gpurt_core.tune.book"
 SEAM_MODULE = "cupy.cuda.compiler"
 
+_COMPILER_BYTES = 600 * 2**20
+"""What a process that compiles takes when it keeps the headers of CUB, the largest there are: 470 MB
+were seen."""
 _FLUSH_SECONDS = 2.0
 """How old what was gathered gets before it is written down: what a killed run loses."""
 
@@ -199,7 +202,6 @@ class GpuRun:
         from gpurt_core.adapters.cupy.null_device import NullDevice
         from gpurt_core.adapters.cupy.optimizing import OptimizingSeam
         from gpurt_core.adapters.cupy.seam import CupySeam
-        from gpurt_core.compilation import usable_cpus
         from gpurt_core.errors import UnsupportedCuPy
 
         self.start_counting()
@@ -207,7 +209,7 @@ class GpuRun:
         seam = CupySeam(
             self.environment,
             null_device=self.null_device,
-            parallelism=self.options.jobs or usable_cpus(),
+            parallelism=self.options.jobs or _parallelism(),
             observer=self.journal,
             claims=self.environment,
             processes=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
@@ -443,6 +445,15 @@ class GpuRun:
         accounting = self.start_counting()
         entry = accounting.entries.get(item.nodeid)
         return entry.attempts[-1] if entry else accounting.count_to_test(item.nodeid)
+
+
+def _parallelism() -> int:
+    """As many compiles at once as there are CPUs, and memory for, in all workers together."""
+    from gpurt_core.adapters.cupy.null_device.guard import host_memory
+    from gpurt_core.compilation import usable_cpus
+
+    available, _ = host_memory()
+    return max(1, min(usable_cpus(), available // _COMPILER_BYTES))
 
 
 run_key = pytest.StashKey[GpuRun]()
