@@ -40,8 +40,8 @@ _TUNING = "gpurt_core.tune.book"
 SEAM_MODULE = "cupy.cuda.compiler"
 
 _COMPILER_BYTES = 600 * 2**20
-"""What a process that compiles takes when it keeps the headers of CUB, the largest there are: 470 MB
-were seen."""
+"""What a process that compiles takes when it keeps the headers of CUB, the largest there are. 470
+MB were seen."""
 _FLUSH_SECONDS = 2.0
 """How old what was gathered gets before it is written down: what a killed run loses."""
 
