@@ -105,7 +105,9 @@ class ModuleFunctions:
         self._streams.check(stream)
         grid = (grid_dim_x, grid_dim_y, grid_dim_z)
         block = (block_dim_x, block_dim_y, block_dim_z)
-        self._require_fitting(f, grid, block, shared_mem_bytes)
+        if min(grid) < 1 or min(block) < 1:
+            fail_driver(DriverStatus.CUDA_ERROR_INVALID_VALUE)
+        self.check(f, grid, block, shared_mem_bytes)
 
     def launchCooperativeKernel(
         self,
@@ -139,21 +141,22 @@ class ModuleFunctions:
     ) -> None:
         """What `launchKernel` refuses; missing, zero and negative dimensions are 1, as CuPy makes
         them."""
-        blocks = [n if n > 1 else 1 for n in (*grid, 1, 1, 1)[:3]]
-        threads = [n if n > 1 else 1 for n in (*block, 1, 1, 1)[:3]]
-        self._require_fitting(f, tuple(blocks), tuple(threads), shared_mem_bytes)
-
-    def _require_fitting(
-        self, f: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int
-    ) -> None:
-        """Refuses what CUDA refuses. A kernel that is not compiled yet stays so."""
         function = self._modules.functions.get(f)
-        for size, limit in zip(grid + block, _MAX_GRID + _MAX_BLOCK, strict=True):
-            if not 0 < size <= limit:
+        threads = 1
+        for size, limit in zip(block, _MAX_BLOCK, strict=False):
+            if size > limit:
                 fail_driver(DriverStatus.CUDA_ERROR_INVALID_VALUE)
-        threads = block[0] * block[1] * block[2]
+            if size > 1:
+                threads *= size
+        for size, limit in zip(grid, _MAX_GRID, strict=False):
+            if size > limit:
+                fail_driver(DriverStatus.CUDA_ERROR_INVALID_VALUE)
         if threads > _MAX_BLOCK_THREADS:
             fail_driver(DriverStatus.CUDA_ERROR_INVALID_VALUE)
+        self._require_resources(f, function, threads, shared_mem_bytes)
+
+    def _require_resources(self, f: int, function: Function, threads: int, shared: int) -> None:
+        """Refuses what the kernel has no room for. One that is not compiled yet stays so."""
         if function.kernel is None:
             if shared <= self._devices.profile.shared_per_block:
                 return  # what else it needs is not known, and not worth compiling it for
