@@ -19,10 +19,14 @@ from pathlib import Path
 from types import TracebackType
 
 from gpurt_core.environment.database import Database
+from gpurt_core.execution.forking import lock_held_over_forks
 
 _BEAT_SECONDS = 2.0
 _SILENT_SECONDS = 8.0
 """An owner on another machine that has not beaten for so long is taken for dead."""
+
+_COLUMNS = "what, host, pid, started, token, beat"
+_Row = tuple[str, str, int, str, str, int]
 
 
 class Claim:
@@ -32,10 +36,12 @@ class Claim:
         self.what = what
         self._claims = claims
         self._token = token
+        self._pid = os.getpid()
 
     def release(self) -> None:
-        """Gives it up; another may claim it. Does nothing the second time."""
-        self._claims.release(self.what, self._token)
+        """Gives it up; another may claim it. Does nothing the second time, or in a forked child."""
+        if os.getpid() == self._pid:
+            self._claims.release(self.what, self._token)
 
     def __enter__(self) -> Claim:
         return self
@@ -55,20 +61,22 @@ class Claims:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._host = _host()
-        self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._owner = os.getpid()
         self._held: dict[str, str] = {}
         self._seen: dict[tuple[str, str], tuple[int, float]] = {}
         self._beating: threading.Thread | None = None
         self._closed = threading.Event()
-        self._owner = os.getpid()
 
     def claim_any(self, whats: Sequence[str]) -> Claim | None:
         """The first of these that nobody alive has; `None` where all are taken.
 
         Where nothing can be written there is nobody to share with: it is granted.
         """
-        if not self._database.writable:
-            return Claim(self, whats[0], "")
+        if not whats:
+            return None
         token = uuid.uuid4().hex
         nothing: str | None = ""
         taken = self._database.write(lambda c: self._take(c, whats, token), nothing)
@@ -81,42 +89,51 @@ class Claims:
     def is_taken(self, what: str) -> bool:
         """Whether somebody alive has claimed it: another process, or this one."""
         row = self._database.read(lambda c: _row(c, what), None)
-        return row is not None and self._is_alive(what, row)
+        return row is not None and self._is_alive(row)
+
+    def has_others(self, prefix: str) -> bool:
+        """Whether others have a claim whose name begins so: not those made here."""
+        query = f"SELECT {_COLUMNS} FROM claims WHERE substr(what, 1, ?) = ?"
+        values = (len(prefix), prefix)
+        rows: list[_Row] = self._database.read(lambda c: c.execute(query, values).fetchall(), [])
+        with _lock:
+            own = set(self._held.values()) if os.getpid() == self._owner else set()
+        return any(row[4] not in own and self._is_alive(row) for row in rows)
 
     def release(self, what: str, token: str) -> None:
         """Gives a claim up, if it is still the one with this token."""
-        with self._lock:
-            self._held.pop(what, None)
+        with _lock:
+            if self._held.get(what) == token:
+                del self._held[what]
         self._database.write(
             lambda c: c.execute("DELETE FROM claims WHERE what = ? AND token = ?", (what, token)),
             None,
         )
 
     def close(self) -> None:
-        """Gives all up."""
-        self._closed.set()
-        if os.getpid() != self._owner:
-            return
-        with self._lock:
+        """Gives all up. A forked child has nothing to give up of its parent's."""
+        with _lock:
+            if os.getpid() != self._owner:
+                self._begin()
             held, self._held = self._held, {}
+        self._closed.set()
         for what, token in held.items():
             self.release(what, token)
 
     def _take(self, connection: sqlite3.Connection, whats: Sequence[str], token: str) -> str | None:
         for what in whats:
             row = _row(connection, what)
-            if row is None or not self._is_alive(what, row):
+            if row is None or not self._is_alive(row):
                 pid = os.getpid()
                 connection.execute(
-                    "INSERT OR REPLACE INTO claims (what, host, pid, started, token, beat) "
-                    "VALUES (?, ?, ?, ?, ?, 0)",
+                    f"INSERT OR REPLACE INTO claims ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, 0)",
                     (what, self._host, pid, _started(pid) or "", token),
                 )
                 return what
         return None
 
-    def _is_alive(self, what: str, row: tuple[str, int, str, str, int]) -> bool:
-        host, pid, started, token, beat = row
+    def _is_alive(self, row: _Row) -> bool:
+        what, host, pid, started, token, beat = row
         if host == self._host:
             return _started(pid) == started
         now = time.monotonic()
@@ -127,22 +144,25 @@ class Claims:
         return now - since < _SILENT_SECONDS
 
     def _hold(self, what: str, token: str) -> None:
-        with self._lock:
+        with _lock:
             if os.getpid() != self._owner:  # a forked child has claims of its own alone
-                self._owner, self._held, self._beating = os.getpid(), {}, None
+                self._begin()
             self._held[what] = token
             if self._beating is None:
                 self._beating = threading.Thread(
-                    target=self._beat, name="gpurt-claims", daemon=True
+                    target=self._beat, args=(self._closed,), name="gpurt-claims", daemon=True
                 )
                 self._beating.start()
 
-    def _beat(self) -> None:
-        while not self._closed.wait(_BEAT_SECONDS):
-            with self._lock:
+    def _beat(self, closed: threading.Event) -> None:
+        while not closed.wait(_BEAT_SECONDS):
+            with _lock:
                 tokens = list(self._held.values())
             if tokens:
                 self._database.write(partial(_add_beats, tokens), None)
+
+
+_lock = lock_held_over_forks()
 
 
 def _add_beats(tokens: Sequence[str], connection: sqlite3.Connection) -> None:
@@ -150,10 +170,9 @@ def _add_beats(tokens: Sequence[str], connection: sqlite3.Connection) -> None:
     connection.executemany(update, [(token,) for token in tokens])
 
 
-def _row(connection: sqlite3.Connection, what: str) -> tuple[str, int, str, str, int] | None:
-    row: tuple[str, int, str, str, int] | None = connection.execute(
-        "SELECT host, pid, started, token, beat FROM claims WHERE what = ?", (what,)
-    ).fetchone()
+def _row(connection: sqlite3.Connection, what: str) -> _Row | None:
+    query = f"SELECT {_COLUMNS} FROM claims WHERE what = ?"
+    row: _Row | None = connection.execute(query, (what,)).fetchone()
     return row
 
 

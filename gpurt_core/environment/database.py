@@ -1,8 +1,10 @@
-"""The SQLite file behind an environment: opened, shared by threads, and survived.
+"""The SQLite file behind an environment: shared by threads, processes and forks, and survived.
 
-One connection per process, behind a lock; the child of a fork opens its own. Each operation is one
-transaction. What goes wrong is told once, in one line, and makes an operation come to nothing: it
-never raises into the code that uses the environment.
+One connection per process, behind a lock. It is closed before the process forks, and opened again
+on either side when it is next used: what SQLite knows of locks does not hold in a child, not even
+for a connection that the child opens. Each operation is one transaction. What goes wrong is told
+once, in one line, and makes an operation come to nothing: it never raises into the code that uses
+the environment.
 """
 
 from __future__ import annotations
@@ -12,117 +14,116 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
+from weakref import WeakSet
 
+from gpurt_core.environment.lock_file import remove_if_abandoned
+from gpurt_core.environment.opening import Way, open_read_only, open_writable, way_into
 from gpurt_core.environment.place import FILE_NAME, Unusable, judge_file, prepare_folder
-from gpurt_core.environment.schema import APPLICATION_ID, TABLES, VERSION
-
-_BUSY_SECONDS = 30.0
-"""How long one process waits for another's transaction; each takes milliseconds."""
-_LOG_ATTEMPTS = 50
-"""How often write-ahead logging is tried, over a second; without it all is right, and slower."""
+from gpurt_core.environment.salvage import salvage
+from gpurt_core.environment.schema import VERSION
+from gpurt_core.environment.transactions import transaction
+from gpurt_core.environment.trouble import (
+    FAILURES,
+    is_busy,
+    is_damage,
+    is_lack_of_space,
+    is_passing,
+)
+from gpurt_core.execution.forking import lock_held_over_forks
 
 T = TypeVar("T")
 
+_IMPATIENT_MS = 1000
+"""How long each operation waits for others once one has waited in vain."""
+_REOPENINGS = 20
+"""For errors that may pass: one that stays must not slow down each operation of a long run."""
+
 
 class Database:
-    """An open file, or what is left of one: nothing is found, nothing is kept."""
+    """A file, open or not: without one nothing is found, and nothing is kept."""
 
     def __init__(self, folder: Path, warn: Callable[[str], object]) -> None:
-        """Raises `Unusable` where there is nothing that can be read."""
         self.folder = folder
         self.path = folder / FILE_NAME
+        self.writable = False
         self.trouble: str | None = None
-        self.writable = prepare_folder(folder)
-        self._warn = warn
+        self.warn = warn
+        self._obstacle = ""
+        self._told: set[str] = set()
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._inode = 0
-        self._left_to_parent: list[sqlite3.Connection] = []
-        self._owner = os.getpid()
-        self._dotfile_locks = False
-        self._open()
+        self._suspended = False
+        self._inode: int | None = None
+        self._way = Way()
+        self._reopenings_left = _REOPENINGS
 
     # Opening
 
+    def open(self) -> None:
+        """Raises `Unusable` where there is nothing that can be read."""
+        self._open()
+        with _open_lock:
+            _open_databases.add(self)
+
     def _open(self) -> None:
+        self._suspended = False
+        self.writable = prepare_folder(self.folder)
         there = judge_file(self.path)
         if not self.writable or (there and not os.access(self.path, os.W_OK)):
             self.writable = False
             if not there:
                 raise Unusable("it is empty, and cannot be written", "make it writable")
-            self._connection = self._connect(self._read_only_query())
+            self._open_to_read()
             return
+        self._way = way_into(self.folder)
+        if self._way.note is not None:
+            self._tell(self._way.note)
+        self._inode = self._current_inode()
         try:
-            self._connection = self._open_writable()
+            self._open_to_write()
         except sqlite3.Error as error:
-            self._open_after(error)
+            self._open_otherwise(error)
+
+    def _open_to_write(self) -> None:
+        try:
+            self._connection = open_writable(self.path, self._way)
+        except sqlite3.Error as error:
+            if not (self._way.lock_files and is_busy(error) and remove_if_abandoned(self.path)):
+                raise
+            self._connection = open_writable(self.path, self._way)
         self._inode = self._current_inode()
 
-    def _open_after(self, error: sqlite3.Error) -> None:
-        """Another way in, after the first one failed."""
-        if _is_damage(error):
-            self._set_aside()
-        elif _is_locking(error):
-            self._dotfile_locks = True
-            self._connection = self._open_writable()
-            self.report(
-                "its file system has no locks; lock files are used instead, which is slower",
-                lasting=False,
-            )
-        elif _is_full(error) and judge_file(self.path):
-            self.writable = False
-            self._connection = self._connect(self._read_only_query())
-            self.report(f"it cannot be written: {error}")
+    def _open_otherwise(self, error: sqlite3.Error) -> None:
+        """Another way in, after the usual one failed."""
+        if is_damage(error):
+            self._replace()
+        elif judge_file(self.path):
+            self.writable, self._obstacle = False, f": {error}"
+            self._open_to_read()
+            self.report(f"it cannot be written: {error}; what is missing is not stored")
         else:
             raise Unusable(f"it cannot be written: {error}", "free some space, or choose another")
 
-    def _open_writable(self) -> sqlite3.Connection:
-        connection = self._connect("mode=rwc" + "&vfs=unix-dotfile" * self._dotfile_locks)
+    def _open_to_read(self) -> None:
         try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            self._connection = open_read_only(self.path)
+        except (sqlite3.Error, OSError) as error:
+            raise Unusable(f"it cannot be read: {error}", "choose another folder") from None
 
-    def _connect(self, query: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(self.path))}?{query}",
-            uri=True,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.execute("PRAGMA mmap_size = 0")  # a truncated file would end the process
-        return connection
-
-    def _read_only_query(self) -> str:
-        """A file that nobody can be writing needs no locks, which a folder may not allow."""
-        log = self.path.with_name(FILE_NAME + "-wal")
-        unfinished = log.exists() and log.stat().st_size > 0
-        return "mode=ro" if unfinished else "mode=ro&immutable=1"
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Tables, for a new file; write-ahead logging, where the file system can do that."""
-        with contextlib.suppress(OSError):
-            self.path.chmod(0o600)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        if _version(connection) == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        # Before the log is used: the marks are in the file itself, where others look for them.
-        with _transaction(connection):
-            if _version(connection) == 0:
-                for statement in TABLES.split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-        if not self._dotfile_locks:
-            _use_log(connection)
+    def require_writing(self) -> None:
+        """Writes, to see whether that can be done; raises `Unusable`."""
+        if not self.writable or self._connection is None:
+            remedy = "make it writable, or choose another folder"
+            raise Unusable(f"it cannot be written{self._obstacle}", remedy)
+        try:
+            with self._lock, transaction(self._connection):
+                self._connection.execute(f"PRAGMA user_version = {VERSION}")
+        except sqlite3.Error as error:
+            remedy = "free some space, or choose another folder with --gpu-environment"
+            raise Unusable(f"it cannot be written: {error}", remedy) from None
 
     # Using
 
@@ -133,177 +134,179 @@ class Database:
 
     def write(self, operation: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         """Runs an operation in a transaction; `otherwise` where nothing can be kept."""
-        if not self.writable:
-            return otherwise
 
         def in_transaction(connection: sqlite3.Connection) -> T:
-            with _transaction(connection):
+            with transaction(connection):
                 return operation(connection)
 
         with self._lock:
+            if not self.writable:
+                return otherwise
+            self._follow_file()
             return self._attempt(in_transaction, otherwise)
 
     def _attempt(self, operation: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         for last in (False, True):
-            connection = self._current()
-            if connection is None:
+            if self._suspended:
+                self._reopen()
+            if self._connection is None:
                 return otherwise
             try:
-                return operation(connection)
-            except sqlite3.Error as error:
-                if last or not self._recover(error):
+                return operation(self._connection)
+            except FAILURES as error:
+                if last or not self._is_mended(error):
+                    self._report_failure(error)
                     return otherwise
         return otherwise
 
-    def _current(self) -> sqlite3.Connection | None:
-        if os.getpid() != self._owner:
-            self._owner = os.getpid()
-            if self._connection is not None:
-                # Closing it here would drop locks that the parent holds: it is only let go of.
-                self._left_to_parent.append(self._connection)
-                self._connection = None
-                with contextlib.suppress(Unusable, sqlite3.Error):
-                    self._open()
-        return self._connection
-
-    def _recover(self, error: sqlite3.Error) -> bool:
-        """Whether the operation is worth another try; tells what is wrong."""
-        if _is_damage(error):
+    def _is_mended(self, error: Exception) -> bool:
+        """Whether the operation is worth another try."""
+        if is_damage(error) and self.writable:
             try:
-                self._set_aside()
-            except (Unusable, sqlite3.Error, OSError) as worse:
-                self._give_up(f"it is damaged, and cannot be replaced: {worse}")
-                return False
+                self._replace()
+            except Unusable as worse:
+                self.give_up(worse.reason)
             return self._connection is not None
-        if _is_full(error):
-            self.report(f"nothing more can be stored: {error}")
-        else:
-            self.report(f"an operation failed: {error}")
+        if (is_damage(error) or is_passing(error)) and self._reopenings_left:
+            self._reopenings_left -= 1
+            time.sleep(0.05)  # another machine's file system may need that long to show what it has
+            self._reopen()
+            return self._connection is not None
+        if is_busy(error) and self._way.lock_files:
+            return remove_if_abandoned(self.path)
         return False
 
-    def _give_up(self, reason: str) -> None:
+    def _report_failure(self, error: Exception) -> None:
+        if is_lack_of_space(error):
+            self.report(f"nothing more can be stored: {error}")
+            return
+        if is_busy(error) and self._connection is not None:
+            self._connection.execute(f"PRAGMA busy_timeout = {_IMPATIENT_MS}")
+        self.report(f"an operation failed: {error}")
+
+    def _follow_file(self) -> None:
+        """What is written to a file that was moved away, or removed, would be lost."""
+        if not self._suspended and self._inode != self._current_inode():
+            self._reopen()
+
+    def _reopen(self) -> None:
+        self._disconnect()
+        try:
+            self._open()
+        except Unusable as error:
+            self.give_up(f"{error.reason}; nothing more is found or stored in it")
+        except FAILURES as error:
+            self.give_up(f"it cannot be opened again: {error}")
+
+    def give_up(self, reason: str) -> None:
+        """From here on nothing is found, and nothing is kept."""
         self.writable = False
-        self._connection = None
+        self._disconnect()
         self.report(reason)
 
-    def report(self, reason: str, *, lasting: bool = True) -> None:
-        """Tells a trouble, the first time that it comes up."""
-        line = f"environment {self.folder}: {reason}"
+    def report(self, reason: str) -> None:
+        """Tells a trouble, if it is the first."""
         if self.trouble is None:
-            if lasting:
-                self.trouble = line
-            self._warn(line)
+            self.trouble = self._tell(reason)
+
+    def _tell(self, reason: str) -> str:
+        line = f"environment {self.folder}: {reason}"
+        if line not in self._told:
+            self._told.add(line)
+            self.warn(line)
+        return line
 
     # Damage
 
+    def _replace(self) -> None:
+        """A whole file in the place of a damaged one; raises `Unusable`."""
+        try:
+            self._set_aside()
+        except (sqlite3.Error, OSError) as worse:
+            reason = f"it is damaged, and cannot be replaced: {worse}"
+            raise Unusable(reason, "move it away, or choose another folder") from None
+
     def _set_aside(self) -> None:
         """Puts a damaged file beside, and a new one with what is whole of it in its place."""
-        if self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.close()
-            self._connection = None
-        if self._inode and self._current_inode() not in (0, self._inode):
-            self._connection = self._open_writable()  # another process has replaced it already
-            self._inode = self._current_inode()
-            return
+        self._disconnect()
         aside = self.path.with_name(f"{FILE_NAME}.damaged-{time.time_ns()}")
-        self.path.rename(aside)
+        if not self._move_damaged(aside):
+            self._open_to_write()  # another process has replaced it already
+            return
         for ending in ("-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 self.path.with_name(FILE_NAME + ending).rename(aside.with_name(aside.name + ending))
-        self._connection = self._open_writable()
-        self._inode = self._current_inode()
-        saved = _salvage(aside, self._connection)
-        self.report(
-            f"{FILE_NAME} was damaged: it is {aside.name} now, and a new one has "
-            f"{saved} artifacts of it",
-            lasting=False,
+        self._open_to_write()
+        assert self._connection is not None
+        saved = salvage(aside, self._connection)
+        self._tell(
+            f"{FILE_NAME} was damaged: it is {aside} now, and a new one has {saved} artifacts of it"
         )
 
-    def _current_inode(self) -> int:
+    def _move_damaged(self, aside: Path) -> bool:
+        """Moves the file that was found to be damaged, and no other that has taken its place."""
+        if self._current_inode() != self._inode:
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            self.path.rename(aside)
+            if aside.stat().st_ino == self._inode:
+                return True
+            aside.rename(self.path)
+        return False
+
+    def _current_inode(self) -> int | None:
         try:
             return self.path.stat().st_ino
         except OSError:
-            return 0
+            return None
+
+    # Closing
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def before_fork(self) -> None:
+        """Closes the file, and lets no other thread use it until `after_fork`."""
+        self._lock.acquire()
+        if self._connection is not None and not self._connection.in_transaction:
+            self._disconnect()
+            self._suspended = True
+
+    def after_fork(self) -> None:
+        """In the parent and in the child."""
+        self._lock.release()
 
     def close(self) -> None:
         """Closes the file; what is in the log goes into it, so that it can be copied alone."""
         with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is None or os.getpid() != self._owner:
-                return
-            with contextlib.suppress(sqlite3.Error):
-                if self.writable:
-                    connection.execute("PRAGMA incremental_vacuum")
-                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
+            if self._connection is not None and self.writable:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("PRAGMA incremental_vacuum")
+                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._disconnect()
+            self._suspended = False
+        with _open_lock:
+            _open_databases.discard(self)
 
 
-def _use_log(connection: sqlite3.Connection) -> None:
-    """Others that are opening it at this moment are in the way; no handler of SQLite waits here."""
-    for _attempt in range(_LOG_ATTEMPTS):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")  # stays as it was where it cannot
-        except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
-                raise
-            time.sleep(0.02)
-        else:
-            return
+_open_databases: WeakSet[Database] = WeakSet()
+_forking: list[Database] = []
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+def _before_fork() -> None:
+    _forking.extend(_open_databases)
+    for database in _forking:
+        database.before_fork()
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of a block or nothing; no other process writes meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
-    try:
-        connection.execute("COMMIT")
-    except sqlite3.Error:
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().after_fork()
 
 
-def _salvage(damaged: Path, connection: sqlite3.Connection) -> int:
-    """Copies what can be read of the artifacts: from the front, then from the back."""
-    columns = "id, source, label, checksum, size, used, content"
-    insert = f"INSERT OR IGNORE INTO artifacts ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    with contextlib.suppress(sqlite3.Error):
-        old = sqlite3.connect(f"file:{quote(os.fsencode(damaged))}?mode=ro&immutable=1", uri=True)
-        for order in ("", "DESC"):
-            with contextlib.suppress(sqlite3.Error):
-                for row in old.execute(f"SELECT {columns} FROM artifacts ORDER BY rowid {order}"):
-                    connection.execute(insert, row)
-        old.close()
-    return int(connection.execute("SELECT count(*) FROM artifacts").fetchone()[0])
-
-
-# Names of results: https://www.sqlite.org/rescode.html
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    return _name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error)
-
-
-def _is_locking(error: sqlite3.Error) -> bool:
-    name = _name(error)
-    return name == "SQLITE_PROTOCOL" or (name.startswith("SQLITE_IOERR") and "LOCK" in name)
-
-
-def _is_full(error: sqlite3.Error) -> bool:
-    return _name(error).startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR"))
-
-
-def _name(error: sqlite3.Error) -> str:
-    return getattr(error, "sqlite_errorname", "")
+# Registered before the lock, these run inside of it: one thread forks at a time.
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+_open_lock = lock_held_over_forks()

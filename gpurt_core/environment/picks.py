@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from gpurt_core.environment.checksum import checksum
 from gpurt_core.environment.database import Database
 from gpurt_core.environment.entries import StoredPick
 
@@ -34,7 +34,7 @@ class Picks:
             return None
         pick = _read(row)
         if pick is None:
-            self._database.write(lambda c: _delete(c, row), None)
+            self._database.write(lambda c: _delete(c, values), None)
             self._on_dropped()
         return pick
 
@@ -42,7 +42,7 @@ class Picks:
         """Keeps it in the place of an earlier one; says whether it was kept."""
         samples = json.dumps({name: list(times) for name, times in pick.samples.items()})
         content = (pick.device, pick.tuner, pick.key, pick.checksum, pick.candidate, samples)
-        row = (*content, pick.at, _digest(content))
+        row = (*content, pick.at, checksum(*content))
         insert = f"INSERT OR REPLACE INTO picks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         return self._database.write(lambda c: c.execute(insert, row) is not None, False)
 
@@ -53,19 +53,14 @@ class Picks:
         return [pick for row in rows if (pick := _read(row)) is not None]
 
 
-def _delete(connection: sqlite3.Connection, row: _Row) -> None:
+def _delete(connection: sqlite3.Connection, values: tuple[str, ...]) -> None:
     connection.execute(
-        "DELETE FROM picks WHERE device = ? AND tuner = ? AND key = ? AND checksum = ?", row[:4]
+        "DELETE FROM picks WHERE device = ? AND tuner = ? AND key = ? AND checksum = ?", values
     )
 
 
-def _digest(content: tuple[str, ...]) -> bytes:
-    text = json.dumps(content).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=16).digest()
-
-
 def _read(row: _Row) -> StoredPick | None:
-    if _digest(row[:6]) != row[7]:
+    if checksum(*row[:6]) != row[7]:
         return None
     return StoredPick(*row[:5], samples=_Samples(row[5]), at=row[6])
 

@@ -87,13 +87,11 @@ def test_a_claim_of_another_machine_is_taken_over_once_it_stops_beating(
     monkeypatch.setattr("gpurt_core.environment.claims._SILENT_SECONDS", 0.2)
     with Environment.open(tmp_path) as environment:
         assert environment.claim("kernel") is not None
-        environment._database.write(  # type: ignore[union-attr]
+        environment._database.write(
             lambda c: c.execute("UPDATE claims SET host = 'another machine'"), None
         )
         assert environment.claim("kernel") is None
-        environment._database.write(  # type: ignore[union-attr]
-            lambda c: c.execute("UPDATE claims SET beat = beat + 1"), None
-        )
+        environment._database.write(lambda c: c.execute("UPDATE claims SET beat = beat + 1"), None)
         assert environment.claim("kernel") is None
         time.sleep(0.3)
         assert environment.claim("kernel") is not None
