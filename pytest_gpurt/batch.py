@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_gpurt.outcomes import forget_instance
 from pytest_gpurt.progress import BatchProgress
 from pytest_gpurt.scopes import fixture_name
 
@@ -130,6 +131,7 @@ class BatchHooks:
         worker = next((p for p in item.config.pluginmanager.get_plugins() if _is_worker(p)), None)
         if worker is not None:
             worker.item_index = session.items.index(item)
+        forget_instance(item)
         self._again = True
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

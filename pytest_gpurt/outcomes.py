@@ -8,6 +8,7 @@ more, with each kernel compiled where it is asked for, and that run is its resul
 from __future__ import annotations
 
 import ast
+import unittest
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ class OutcomeHooks:
 
     def _prepare_again(self, item: pytest.Item) -> None:
         self._run.run_eagerly(item)
+        forget_instance(item)
         info = getattr(item, "_fixtureinfo", None)
         for definitions in () if info is None else info.name2fixturedefs.values():
             for definition in definitions:
@@ -127,6 +129,14 @@ class OutcomeHooks:
         if getattr(report, "gpurt_discarded", False):
             return DISCARDED, "D", ("DISCARDED", {"yellow": True})
         return None
+
+
+def forget_instance(item: pytest.Item) -> None:
+    """The next attempt at a method gets an instance of its own, as every test does."""
+    cls = getattr(item, "cls", None)
+    if isinstance(item, pytest.Function) and cls and not issubclass(cls, unittest.TestCase):
+        vars(item).pop("_instance", None)
+        vars(item).pop("_obj", None)
 
 
 def _is_import(report: pytest.CollectReport) -> bool:
