@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
-from gpurt_core.environment.lock_file import remove_if_abandoned
+from gpurt_core.environment.lock_file import alone_in, remove_if_abandoned
 from gpurt_core.environment.opening import Way, open_read_only, open_writable, way_into
 from gpurt_core.environment.place import FILE_NAME, Unusable, judge_file, prepare_folder
 from gpurt_core.environment.salvage import salvage
@@ -31,6 +31,7 @@ from gpurt_core.environment.trouble import (
     is_damage,
     is_lack_of_space,
     is_passing,
+    reason_of,
 )
 from gpurt_core.execution.forking import lock_held_over_forks
 
@@ -38,6 +39,7 @@ T = TypeVar("T")
 
 _IMPATIENT_MS = 1000
 """How long each operation waits for others once one has waited in vain."""
+_FREE = "free some space, or choose another folder with --gpu-environment"
 _REOPENINGS = 20
 """For errors that may pass: one that stays must not slow down each operation of a long run."""
 
@@ -71,13 +73,17 @@ class Database:
     def _open(self) -> None:
         self._suspended = False
         self.writable = prepare_folder(self.folder)
-        there = judge_file(self.path)
-        if not self.writable or (there and not os.access(self.path, os.W_OK)):
-            self.writable = False
-            if not there:
-                raise Unusable("it is empty, and cannot be written", "make it writable")
-            self._open_to_read()
-            return
+        with alone_in(self.folder):
+            there = judge_file(self.path)
+            if self.writable and (not there or os.access(self.path, os.W_OK)):
+                self._open_usually()
+                return
+        self.writable = False
+        if not there:
+            raise Unusable("it is empty, and cannot be written", "make it writable")
+        self._open_to_read()
+
+    def _open_usually(self) -> None:
         self._way = way_into(self.folder)
         if self._way.note is not None:
             self._tell(self._way.note)
@@ -101,11 +107,12 @@ class Database:
         if is_damage(error):
             self._replace()
         elif judge_file(self.path):
-            self.writable, self._obstacle = False, f": {error}"
+            self.writable = False
             self._open_to_read()
-            self.report(f"it cannot be written: {error}; what is missing is not stored")
+            self._obstacle = f"it cannot be written: {reason_of(error, self.folder)}"
+            self.report(f"{self._obstacle}; what is missing is not stored")
         else:
-            raise Unusable(f"it cannot be written: {error}", "free some space, or choose another")
+            raise Unusable(f"it cannot be written: {reason_of(error, self.folder)}", _FREE)
 
     def _open_to_read(self) -> None:
         try:
@@ -116,14 +123,15 @@ class Database:
     def require_writing(self) -> None:
         """Writes, to see whether that can be done; raises `Unusable`."""
         if not self.writable or self._connection is None:
-            remedy = "make it writable, or choose another folder"
-            raise Unusable(f"it cannot be written{self._obstacle}", remedy)
+            if self._obstacle:
+                raise Unusable(self._obstacle, _FREE)
+            raise Unusable("it cannot be written", "make it writable, or choose another folder")
         try:
             with self._lock, transaction(self._connection):
                 self._connection.execute(f"PRAGMA user_version = {VERSION}")
         except sqlite3.Error as error:
-            remedy = "free some space, or choose another folder with --gpu-environment"
-            raise Unusable(f"it cannot be written: {error}", remedy) from None
+            reason = f"it cannot be written: {reason_of(error, self.folder)}"
+            raise Unusable(reason, _FREE) from None
 
     # Using
 
@@ -163,7 +171,8 @@ class Database:
         """Whether the operation is worth another try."""
         if is_damage(error) and self.writable:
             try:
-                self._replace()
+                with alone_in(self.folder):
+                    self._replace()
             except Unusable as worse:
                 self.give_up(worse.reason)
             return self._connection is not None
@@ -178,7 +187,7 @@ class Database:
 
     def _report_failure(self, error: Exception) -> None:
         if is_lack_of_space(error):
-            self.report(f"nothing more can be stored: {error}")
+            self.report(f"nothing more can be stored: {reason_of(error, self.folder)}")
             return
         if is_busy(error) and self._connection is not None:
             self._connection.execute(f"PRAGMA busy_timeout = {_IMPATIENT_MS}")
@@ -284,7 +293,8 @@ class Database:
         with self._lock:
             if self._connection is not None and self.writable:
                 with contextlib.suppress(sqlite3.Error):
-                    self._connection.execute("PRAGMA incremental_vacuum")
+                    # A script: `execute` takes the first step of it alone, which frees one page.
+                    self._connection.executescript("PRAGMA incremental_vacuum")
                     self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._disconnect()
             self._suspended = False

@@ -29,10 +29,10 @@ _OF_SEVERAL_MACHINES = frozenset(
 
 def has_locks(folder: Path) -> bool:
     """Whether processes can lock the files of a folder."""
-    for attempt in range(_ATTEMPTS):
-        time.sleep(0.05 * attempt)
+    for _attempt in range(_ATTEMPTS):
         if _can_lock(folder):
             return True
+        time.sleep(0.05)
     return False
 
 

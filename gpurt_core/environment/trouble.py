@@ -5,7 +5,9 @@ The names of results: https://www.sqlite.org/rescode.html
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from pathlib import Path
 
 FAILURES = (sqlite3.Error, ValueError, OverflowError)
 """What an operation raises: by SQLite, or for a value that it cannot hold."""
@@ -18,6 +20,8 @@ _NO_SPACE = (
     "SQLITE_FULL",
     "SQLITE_READONLY",
 )
+_LITTLE = 64 * 1024
+"""Bytes that are free on a disk that has no room for a log and the memory that goes with it."""
 _PASSING = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PROTOCOL", "SQLITE_READONLY_DBMOVED")
 
 
@@ -42,6 +46,15 @@ def is_lack_of_space(error: Exception) -> bool:
     """Nothing more can be written; what there is can be read."""
     name = _name(error)
     return name.startswith(_NO_SPACE) and name != "SQLITE_READONLY_DBMOVED"
+
+
+def reason_of(error: Exception, folder: Path) -> str:
+    """Why nothing can be written: SQLite says of many a full disk that it has an error."""
+    try:
+        is_full = shutil.disk_usage(folder).free < _LITTLE
+    except OSError:
+        is_full = False
+    return "its disk is full" if is_full else str(error)
 
 
 def _name(error: Exception) -> str:

@@ -80,27 +80,6 @@ def test_a_damaged_artifact_is_dropped_and_can_be_stored_again(
         assert environment.artifact("a") == b"cubin"
 
 
-def test_the_least_recently_used_are_dropped_at_the_limit_but_never_what_the_run_uses(
-    tmp_path: Path,
-) -> None:
-    for name in ("old", "used", "newer"):
-        with Environment.open(tmp_path) as environment:
-            environment.store(name, bytes(1000))
-    with Environment.open(tmp_path, size_limit=2500) as environment:
-        assert environment.artifact("old") is not None
-        environment.store("new", bytes(1000))
-        kept = {name for name in ("old", "used", "newer", "new") if environment.artifact(name)}
-    assert kept == {"old", "new"}
-
-
-def test_a_limit_that_the_run_alone_exceeds_drops_nothing_of_it(tmp_path: Path) -> None:
-    with Environment.open(tmp_path, size_limit=10) as environment:
-        environment.store("a", bytes(100))
-        environment.store("b", bytes(100))
-        assert environment.artifact("a") is not None
-        assert environment.artifact("b") is not None
-
-
 def test_the_queue_keeps_its_order_over_runs_and_takes_each_kernel_once(tmp_path: Path) -> None:
     entries = [QueuedEntry(id, f"payload {id}", f"kernel {id}") for id in "cab"]
     with Environment.open(tmp_path) as environment:

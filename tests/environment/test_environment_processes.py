@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from gpurt_core.environment import Environment
-
-ROOT = Path(__file__).parents[2]
-
-
-def start(script: str, *arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
+from tests.environment.child_scripts import WRITE, kill, said_by_all, start
 
 HOLD = """
 import sys, time
@@ -60,11 +46,9 @@ def test_a_claim_of_a_living_process_holds_and_of_a_killed_one_is_taken_over(
     assert holder.stdout.readline() == "claimed\n"
     with Environment.open(tmp_path) as environment:
         assert environment.claim("kernel") is None
-        holder.kill()
-        holder.wait()
+        kill(holder)
         claim = environment.claim("kernel")
         assert claim is not None
-    holder.stdout.close()
 
 
 def test_a_killed_process_that_nobody_has_waited_for_is_dead(tmp_path: Path) -> None:
@@ -77,8 +61,7 @@ def test_a_killed_process_that_nobody_has_waited_for_is_dead(tmp_path: Path) -> 
         time.sleep(0.01)
     with Environment.open(tmp_path) as environment:
         assert environment.claim("kernel") is not None
-    holder.wait()
-    holder.stdout.close()
+    holder.communicate()
 
 
 def test_a_claim_of_another_machine_is_taken_over_once_it_stops_beating(
@@ -97,58 +80,59 @@ def test_a_claim_of_another_machine_is_taken_over_once_it_stops_beating(
         assert environment.claim("kernel") is not None
 
 
-WRITE = """
-import sys
-from gpurt_core.environment import Environment
-folder, name, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with Environment.open(folder) as environment:
-    for i in range(number):
-        text = f"{name}-{i}".encode() * 100
-        assert environment.store(f"{name}-{i}", text, label=name)
-        assert environment.artifact(f"{name}-{i}") == text
-        assert environment.store("shared", b"the same for all")
-print("done")
-"""
-
-
-def test_processes_that_read_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    writers = [start(WRITE, tmp_path, f"w{n}", 40) for n in range(8)]
-    for writer in writers:
-        assert writer.communicate(timeout=60)[0] == "done\n"
+def test_sixteen_processes_that_read_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    writers = [start(WRITE, tmp_path, f"w{n}", 20) for n in range(16)]
+    assert said_by_all(writers) == ["done\n"] * 16
     with Environment.open(tmp_path) as environment:
-        for n in range(8):
-            for i in range(40):
+        for n in range(16):
+            for i in range(20):
                 assert environment.artifact(f"w{n}-{i}") == f"w{n}-{i}".encode() * 100
         assert environment.artifact("shared") == b"the same for all"
         assert environment.health().artifacts == 321
 
 
-def test_what_a_killed_writer_had_stored_is_whole(tmp_path: Path) -> None:
+SAY = """
+import sys
+from gpurt_core.environment import Environment
+environment = Environment.open(sys.argv[1])
+for i in range(1_000_000):
+    id = f"{sys.argv[2]}-{i}"
+    assert environment.store(id, id.encode() * 100)
+    print(id, flush=True)
+"""
+
+
+def test_what_a_killed_writer_said_it_had_stored_is_there_and_whole(tmp_path: Path) -> None:
+    said: list[str] = []
     for n in range(5):
-        writer = start(WRITE, tmp_path, f"w{n}", 100_000)
-        time.sleep(0.15 + 0.05 * n)
-        writer.kill()
-        writer.wait()
+        writer = start(SAY, tmp_path, f"w{n}")
         assert writer.stdout is not None
-        writer.stdout.close()
+        said += [writer.stdout.readline().strip() for _ in range(10 + 7 * n)]
+        writer.kill()
+        said += writer.communicate()[0].splitlines()[:-1]  # the last may be cut
     with Environment.open(tmp_path, must_write=True) as environment:
-        stored = environment.known("w3")
-        assert all(environment.artifact(id) == id.encode() * 100 for id in stored)
+        assert [id for id in said if environment.artifact(id) != id.encode() * 100] == []
         assert environment.health().dropped == 0
         assert environment.store("after", b"x")
 
 
-def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
-    with Environment.open(tmp_path) as environment:
-        environment.store("before", b"x")
-        claim = environment.claim("kernel")
-        assert claim is not None
-        child = os.fork()
-        if child == 0:
-            fine = environment.artifact("before") == b"x"
-            fine = fine and environment.store("child", b"y") and environment.claim("kernel") is None
-            environment.close()
-            os._exit(0 if fine else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert environment.artifact("child") == b"y"
-        assert environment.store("after", b"z")
+CLAIM = """
+import sys
+from gpurt_core.environment import Environment
+with Environment.open(sys.argv[1]) as environment:
+    made = []
+    for number in range(40):
+        claim = environment.claim(f"kernel:{number}")
+        if claim is None:
+            continue
+        if environment.artifact(str(number)) is None:
+            made.append(number)
+            environment.store(str(number), b"x")
+        claim.release()
+print(*made)
+"""
+
+
+def test_processes_that_claim_what_they_make_make_each_thing_once(tmp_path: Path) -> None:
+    said = said_by_all([start(CLAIM, tmp_path) for _ in range(8)])
+    assert sorted(int(number) for line in said for number in line.split()) == list(range(40))
