@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Protocol
 
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
@@ -18,7 +19,7 @@ from gpurt_core.adapters.cupy.pool import CompilePool
 from gpurt_core.adapters.cupy.target import ArtifactStore
 from gpurt_core.compilation import Found
 
-_PAUSES = (0.002, 0.005, 0.01, 0.02, 0.05)
+_PAUSES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """How long a thread waits before it looks again (seconds): a kernel takes 0.02 to 2 s."""
 
 
@@ -47,6 +48,7 @@ class SharingCompiler:
         self._store = store
         self._claims = claims
         self._slots = [f"slot:{number}" for number in range(at_once)]
+        self._turns = threading.Semaphore(at_once)
         self._held: dict[str, Claim] = {}
         self._lock = threading.Lock()
 
@@ -62,20 +64,27 @@ class SharingCompiler:
 
         The claim is kept until `release`: when the artifact is where the others look.
         """
-        for attempt in range(1_000_000_000):
-            slot = self._claims.claim_any(self._slots)
-            if slot is not None:
-                try:
-                    made = self._make(id, lowered)
-                finally:
-                    slot.release()
-                if made is not None:
-                    return made
-            time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+        for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+            made = self._make_in_turn(id, lowered)
+            if made is not None:
+                return made
+            time.sleep(pause)
             there = self._stored(id)
             if there is not None:
                 return Found(there)
-        raise AssertionError("waited for ever")
+        raise AssertionError("there is always another pause")
+
+    def _make_in_turn(
+        self, id: str, kernel: CudaKernel
+    ) -> CudaArtifact | Found[CudaArtifact] | None:
+        """Makes it when its turn comes, here and among all processes; `None`: another one does."""
+        with self._turns:  # few threads of this process ask for a slot at a time
+            while (slot := self._claims.claim_any(self._slots)) is None:
+                time.sleep(_PAUSES[2])
+            try:
+                return self._make(id, kernel)
+            finally:
+                slot.release()
 
     def release(self, id: str) -> None:
         """The artifact is kept, or never will be: nobody needs to wait for it any longer."""
