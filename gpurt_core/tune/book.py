@@ -21,6 +21,10 @@ class Page:
         self.store = store
         self.picked: dict[TuneIdentity, str] = {}
         """The name of the candidate that was measured to be the best."""
+        self.unproven: set[TuneIdentity] = set()
+        """Keys that the store answered, and whose pick has not run yet in this process."""
+        self.distrusted: dict[TuneIdentity, str] = {}
+        """Picks of the store's that were rejected when they ran."""
         self.unmeasured: dict[TuneIdentity, dict[str, str]] = {}
         """Keys all of whose candidates failed, and why each did."""
         self.gathered: set[TuneIdentity] = set()
@@ -88,9 +92,21 @@ class PickBook:
             if identity in page.picked:
                 return
             page.picked[identity] = candidate
+            page.unproven.add(identity)
             gathered = self._gathered.pop(identity, [])
         _abandon(gathered)  # it will not be measured
         TuneRegistration.recall()
+
+    def distrust(self, page: Page, identity: TuneIdentity, candidate: str) -> bool:
+        """Forgets a pick that was rejected, if the store answered it and it never ran here.
+
+        False where it is still the pick: it was measured here, or ran before.
+        """
+        with self._lock:
+            if identity in page.unproven:
+                page.unproven.discard(identity)
+                page.distrusted[identity] = page.picked.pop(identity)
+            return page.picked.get(identity) != candidate
 
 
 def _abandon(registrations: Iterable[TuneRegistration]) -> None:

@@ -1,11 +1,14 @@
 """The tuner: runs the candidate that was measured to be the best, and measures where none was.
 
 A key that is picked costs a lookup. Which candidate is picked depends on the times alone: not on
-the order of calls, nor on other threads and processes that need the same key.
+the order of calls, nor on other threads and processes that need the same key. A pick that was kept
+by another run and is rejected where this one first calls it is forgotten, and the key measured
+again; a launch that fails only later, at a `synchronize`, is the user's to see.
 """
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import Any
 
@@ -17,13 +20,17 @@ from gpurt_core.tune.gathering import gather
 from gpurt_core.tune.keys import encode_key, lasting_shorthand, shorthand
 from gpurt_core.tune.measurement import Observer, TuneIdentity, tell
 from gpurt_core.tune.measuring import Measuring, TuneLimits
-from gpurt_core.tune.rejections import Rejects
+from gpurt_core.tune.rejections import Rejects, is_rejection
 from gpurt_core.tune.schedule import ScheduleOptions
 from gpurt_core.tune.settling import settle
 from gpurt_core.tune.streams import TunedStream
 from gpurt_core.tune.tunable import TunableSet
 from gpurt_core.tune.turns import Claimed, process_turns
 from gpurt_core.tune.watching import WatchedThread
+
+
+class _Unfit(Exception):
+    """A pick that was kept works no more: its key is measured again."""
 
 
 class Tuner:
@@ -94,11 +101,33 @@ class Tuner:
         self._let_others_measure(stream)
         if identity in page.unmeasured:
             return self._run_unmeasured(page.unmeasured[identity], identity, tunables, args)
-        name = page.picked[identity]
+        name = page.picked.get(identity)
+        if name is not None:  # else another thread has just forgotten it
+            with contextlib.suppress(_Unfit):
+                return self._run_pick(page, identity, name, tunables, args, key)
+        return self._execute_anew(tunables, args, stream, key)
+
+    def _run_pick(
+        self,
+        page: Page,
+        identity: TuneIdentity,
+        name: str,
+        tunables: TunableSet,
+        args: tuple[Any, ...],
+        key: object,
+    ) -> Any:
+        """Raises `_Unfit` for a pick of the store's that is rejected where it runs first."""
+        try:
+            result = tunables.by_name[name].function(*args)
+        except Exception as error:
+            if is_rejection(error, self._rejects) and self.book.distrust(page, identity, name):
+                raise _Unfit from error
+            raise
+        page.unproven.discard(identity)
         quick = lasting_shorthand(key)
         if quick is not None:
             page.quick[identity.device, identity.tuner, identity.checksum, quick] = name
-        return tunables.by_name[name].function(*args)
+        return result
 
     def _let_others_measure(self, stream: TunedStream) -> None:
         """A call would disturb what another thread measures on the device: it waits."""
@@ -127,6 +156,8 @@ class Tuner:
         stored = page.store.pick(identity.device, identity.tuner, identity.key, identity.checksum)
         # An entry of an unknown candidate is a damaged one: it is measured, and replaced.
         if stored is None or stored.candidate not in tunables.by_name:
+            return False
+        if page.distrusted.get(identity) == stored.candidate:
             return False
         self.book.recall(page, identity, stored.candidate)
         return True

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpurt_core.environment import Environment
+from gpurt_core.errors import CompilationError
 from gpurt_core.execution import (
     AutotuneStatistics,
     ProcessMode,
@@ -25,7 +26,7 @@ from gpurt_core.tune import (
     Tuner,
 )
 from tests.tune.conftest import counts
-from tests.tune.simulated_stream import SimulatedStream, timed
+from tests.tune.simulated_stream import SimulatedStream, raising, timed
 
 KEPT = AutotuneStatistics(registered=1, measured=1, persisted=1)
 RECALLED = AutotuneStatistics(recalled=1)
@@ -60,6 +61,14 @@ def run(
     with ProcessModeOverride(mode, collector):
         result = Tuner(tuner, stream=stream, book=book).execute(tunables, key)
     return result, counts(collector)
+
+
+def keep(environment: Environment, tunables: TunableSet, candidate: str) -> None:
+    """As if another run had picked it."""
+    samples = {candidate: [1.0]}
+    environment.store_pick(
+        StoredPick("simulated 1.0", "t", "[8]", tunables.checksum, candidate, samples, 0.0)
+    )
 
 
 @pytest.mark.parametrize("mode", list(ProcessMode))
@@ -163,11 +172,55 @@ def test_a_pick_of_a_candidate_that_is_unknown_is_measured_again_and_replaced(
     environment: Environment, stream: SimulatedStream
 ) -> None:
     tunables = two(stream)
-    environment.store_pick(
-        StoredPick("simulated 1.0", "t", "[8]", tunables.checksum, "gone", {"gone": [1.0]}, 0.0)
-    )
+    keep(environment, tunables, "gone")
     assert run(environment, stream, tunables) == ("b", KEPT)
     assert [pick.candidate for pick in environment.picks()] == ["b"]
+
+
+@pytest.mark.parametrize("error", [Rejected("no"), CompilationError("no such instruction")])
+def test_a_kept_pick_that_works_no_more_is_superseded(
+    environment: Environment, stream: SimulatedStream, error: Exception
+) -> None:
+    tunables = TunableSet(
+        lambda *args: args,
+        [Tunable("poison", raising(error)), *two(stream).candidates],
+    )
+    keep(environment, tunables, "poison")
+    found = AutotuneStatistics(registered=1, measured=1, persisted=1, recalled=1)
+    assert run(environment, stream, tunables) == ("b", found)
+    assert run(environment, stream, tunables) == ("b", RECALLED)
+
+
+def test_a_kept_pick_that_works_no_more_is_gathered_when_compiling_only(
+    environment: Environment, stream: SimulatedStream
+) -> None:
+    tunables = TunableSet(
+        lambda *args: args,
+        [Tunable("poison", raising(Rejected("no"))), *two(stream).candidates],
+    )
+    keep(environment, tunables, "poison")
+    found = AutotuneStatistics(registered=1, recalled=1)
+    assert run(environment, stream, tunables, mode=ProcessMode.COMPILE_ONLY) == ("a", found)
+    assert stream.launched == []
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), Rejected("later")])
+def test_what_a_kept_pick_raises_otherwise_is_the_callers(
+    environment: Environment, stream: SimulatedStream, error: Exception
+) -> None:
+    first = [None] if isinstance(error, Rejected) else []
+    tunables = TunableSet(
+        lambda *args: args,
+        [Tunable("p", raising(*first, error)), *two(stream).candidates],
+    )
+    keep(environment, tunables, "p")
+    tuner = Tuner("t", stream=stream, book=PickBook(environment))
+    for _ in first:
+        assert tuner.execute(tunables, 8) == "ran"
+    with pytest.raises(type(error)) as raised:
+        tuner.execute(tunables, 8)
+    assert raised.value is error
+    assert stream.launched == [], "nothing is measured"
 
 
 @pytest.mark.parametrize("damage", ["samples = substr(samples, 1, 9)", "candidate = 'a'"])
