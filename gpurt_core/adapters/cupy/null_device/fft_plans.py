@@ -1,11 +1,14 @@
 """cuFFT's plans without a device: they know their shapes, and transform nothing.
 
 CuPy's plans call cuFFT from compiled code, and it finds no device. These take their places where
-the library is installed; they check what CuPy checks, and leave outputs as they were.
+the library is installed; they check what CuPy checks, and leave outputs as they were. The plans
+that `cupy.fft.config.set_cufft_callbacks` makes in advance are plain numbers.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +18,12 @@ _SINGLE = frozenset({"CUFFT_C2C", "CUFFT_R2C", "CUFFT_C2R"})
 _TO_COMPLEX = frozenset({"CUFFT_R2C", "CUFFT_D2Z"})
 _TO_REAL = frozenset({"CUFFT_C2R", "CUFFT_Z2D"})
 
+_INERT = (
+    *("setAutoAllocation", "setJITCallback", "XtExec", "multi_gpu_execC2C", "multi_gpu_execZ2Z"),
+    *("execC2C", "execR2C", "execC2R", "execZ2Z", "execD2Z", "execZ2D"),
+)
+"""Functions that take the handle of a plan, and return nothing that anybody looks at."""
+
 
 def take_places(cufft: ModuleType) -> None:
     """Puts the stand-ins into `cupy.cuda.cufft`."""
@@ -23,6 +32,11 @@ def take_places(cufft: ModuleType) -> None:
     }
     cufft.__dict__["Plan1d"] = _plan_1d(cufft.Plan1d, names)
     cufft.__dict__["PlanNd"] = _plan_nd(cufft.PlanNd, names)
+    cufft.__dict__["XtPlanNd"] = _xt_plan_nd(cufft.XtPlanNd)
+    handles = itertools.count(1)
+    cufft.__dict__["create"] = lambda: next(handles)
+    for name in _INERT:
+        cufft.__dict__[name] = lambda *_arguments: 0
 
 
 def _nothing_allocated() -> Any:
@@ -153,3 +167,70 @@ def _plan_nd(base: Any, names: dict[int, str]) -> Any:
                 raise ValueError("output contiguity mismatch")
 
     return PlanNd
+
+
+def _xt_plan_nd(base: Any) -> Any:
+    class XtPlanNd(_Plan, base):  # type: ignore[misc]
+        """Transforms of several axes, of any types that cuFFT combines."""
+
+        shape: Any = ()
+        order = "C"
+        last_axis = 0
+        last_size: Any = None
+        itype = otype = etype = 0
+
+        def __init__(
+            self,
+            shape: Any,
+            inembed: Any,
+            istride: int,
+            idist: int,
+            idtype: Any,
+            onembed: Any,
+            ostride: int,
+            odist: int,
+            odtype: Any,
+            batch: int,
+            edtype: Any,
+            *,
+            order: str,
+            last_axis: int,
+            last_size: Any,
+            prealloc_plan: int = 0,
+        ) -> None:
+            # Not super().__init__(): that asks cuFFT.
+            from cupy._core._dtype import to_cuda_dtype
+
+            types = [to_cuda_dtype(dtype, True) for dtype in (idtype, odtype, edtype)]
+            length = shape[-1] if last_size is None else last_size
+            try:
+                self._sanity_checks(*types, length, math.prod(shape))
+            except AssertionError:
+                raise ValueError("input/output/execution types mismatch") from None
+            self.itype, self.otype, self.etype = types
+            self.shape, self.order = tuple(shape), order
+            self.last_axis, self.last_size = last_axis, last_size
+            self.work_area = _nothing_allocated()
+
+        def _output_dtype_and_shape(self, a: Any) -> tuple[tuple[int, ...], Any]:
+            shape = list(a.shape)
+            if self.itype != self.otype:
+                shape[self.last_axis] = self.last_size
+            return tuple(shape), _dtype_of_cuda(self.otype)
+
+    return XtPlanNd
+
+
+def _dtype_of_cuda(number: int) -> Any:
+    from cupy.cuda import runtime
+
+    dtypes = {
+        runtime.CUDA_C_32F: numpy.complex64,
+        runtime.CUDA_C_64F: numpy.complex128,
+        runtime.CUDA_R_16F: numpy.float16,
+        runtime.CUDA_R_32F: numpy.float32,
+        runtime.CUDA_R_64F: numpy.float64,
+    }
+    if number not in dtypes:
+        raise NotImplementedError("an output array of complex32 has to be allocated by the caller")
+    return dtypes[number]
