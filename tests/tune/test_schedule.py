@@ -80,8 +80,17 @@ def test_the_two_that_are_closest_survive_to_the_end() -> None:
 
 
 def test_it_ends_when_one_leads_for_sure() -> None:
-    schedule = Schedule(["a", "b"])
-    assert len(follow(schedule, steady({"a": 1.0, "b": 1.05}))) == 2 * ScheduleOptions().least
+    options = ScheduleOptions(precision=0.0)
+    times = {"a": 1.0, "b": 1.2}
+    counts = Counter(follow(Schedule(["a", "b"], options), noisy(times, 0.05, seed=5)))
+    assert counts == {"a": options.least, "b": options.least}
+
+
+def test_it_ends_when_both_are_known_so_well_that_who_leads_makes_no_odds() -> None:
+    options = ScheduleOptions(certainty=1e9)
+    times = {"a": 1.0, "b": 1.001}
+    counts = Counter(follow(Schedule(["a", "b"], options), noisy(times, 0.005, seed=6)))
+    assert counts == {"a": options.least, "b": options.least}
 
 
 def test_it_ends_at_the_most_samples_where_nobody_leads_for_sure() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from enum import IntEnum
 from pathlib import Path
 
 import pytest
@@ -204,22 +205,38 @@ def test_a_kept_pick_that_works_no_more_is_gathered_when_compiling_only(
     assert stream.launched == []
 
 
-@pytest.mark.parametrize("error", [ValueError("broken"), Rejected("later")])
-def test_what_a_kept_pick_raises_otherwise_is_the_callers(
-    environment: Environment, stream: SimulatedStream, error: Exception
+def test_a_kept_pick_that_breaks_is_the_callers_to_see(
+    environment: Environment, stream: SimulatedStream
 ) -> None:
-    first = [None] if isinstance(error, Rejected) else []
+    broken = ValueError("broken")
     tunables = TunableSet(
-        lambda *args: args,
-        [Tunable("p", raising(*first, error)), *two(stream).candidates],
+        lambda *args: args, [*two(stream).candidates, Tunable("p", raising(broken))]
+    )
+    keep(environment, tunables, "p")
+    with pytest.raises(ValueError, match="broken") as raised:
+        run(environment, stream, tunables)
+    assert raised.value is broken
+    assert stream.launched == [], "nothing is measured"
+
+
+class Size(IntEnum):
+    """A key of these is looked up by its text at each call."""
+
+    EIGHT = 8
+
+
+@pytest.mark.parametrize("key", [8, Size.EIGHT])
+def test_a_kept_pick_that_worked_here_before_stays(
+    environment: Environment, stream: SimulatedStream, key: int
+) -> None:
+    tunables = TunableSet(
+        lambda *args: args, [*two(stream).candidates, Tunable("p", raising(None, Rejected("now")))]
     )
     keep(environment, tunables, "p")
     tuner = Tuner("t", stream=stream, book=PickBook(environment))
-    for _ in first:
-        assert tuner.execute(tunables, 8) == "ran"
-    with pytest.raises(type(error)) as raised:
-        tuner.execute(tunables, 8)
-    assert raised.value is error
+    assert tuner.execute(tunables, key) == "ran"
+    with pytest.raises(Rejected, match="now"):
+        tuner.execute(tunables, key)
     assert stream.launched == [], "nothing is measured"
 
 
