@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
-from gpurt_core.environment.lock_file import alone_in, remove_if_abandoned
-from gpurt_core.environment.opening import Way, open_read_only, open_writable, way_into
-from gpurt_core.environment.place import FILE_NAME, Unusable, judge_file, prepare_folder
-from gpurt_core.environment.salvage import salvage
+from gpurt_core.environment.database_file import DatabaseFile
+from gpurt_core.environment.lock_file import remove_if_abandoned
+from gpurt_core.environment.place import Unusable
 from gpurt_core.environment.schema import VERSION
 from gpurt_core.environment.transactions import transaction
 from gpurt_core.environment.trouble import (
@@ -48,89 +47,43 @@ class Database:
     """A file, open or not: without one nothing is found, and nothing is kept."""
 
     def __init__(self, folder: Path, warn: Callable[[str], object]) -> None:
-        self.folder = folder
-        self.path = folder / FILE_NAME
-        self.writable = False
-        self.trouble: str | None = None
         self.warn = warn
-        self._obstacle = ""
+        self.trouble: str | None = None
+        self._file = DatabaseFile(folder, self._tell)
         self._told: set[str] = set()
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._suspended = False
-        self._inode: int | None = None
-        self._way = Way()
         self._reopenings_left = _REOPENINGS
 
-    # Opening
+    @property
+    def writable(self) -> bool:
+        """Whether anything can be kept."""
+        return self._file.writable
 
     def open(self) -> None:
         """Raises `Unusable` where there is nothing that can be read."""
-        self._open()
-        with _open_lock:
+        with _open_lock:  # no thread forks meanwhile: the child would hold what keeps others out
+            self._open()
             _open_databases.add(self)
 
     def _open(self) -> None:
         self._suspended = False
-        self.writable = prepare_folder(self.folder)
-        with alone_in(self.folder):
-            there = judge_file(self.path)
-            if self.writable and (not there or os.access(self.path, os.W_OK)):
-                self._open_usually()
-                return
-        self.writable = False
-        if not there:
-            raise Unusable("it is empty, and cannot be written", "make it writable")
-        self._open_to_read()
-
-    def _open_usually(self) -> None:
-        self._way = way_into(self.folder)
-        if self._way.note is not None:
-            self._tell(self._way.note)
-        self._inode = self._current_inode()
-        try:
-            self._open_to_write()
-        except sqlite3.Error as error:
-            self._open_otherwise(error)
-
-    def _open_to_write(self) -> None:
-        try:
-            self._connection = open_writable(self.path, self._way)
-        except sqlite3.Error as error:
-            if not (self._way.lock_files and is_busy(error) and remove_if_abandoned(self.path)):
-                raise
-            self._connection = open_writable(self.path, self._way)
-        self._inode = self._current_inode()
-
-    def _open_otherwise(self, error: sqlite3.Error) -> None:
-        """Another way in, after the usual one failed."""
-        if is_damage(error):
-            self._replace()
-        elif judge_file(self.path):
-            self.writable = False
-            self._open_to_read()
-            self._obstacle = f"it cannot be written: {reason_of(error, self.folder)}"
-            self.report(f"{self._obstacle}; what is missing is not stored")
-        else:
-            raise Unusable(f"it cannot be written: {reason_of(error, self.folder)}", _FREE)
-
-    def _open_to_read(self) -> None:
-        try:
-            self._connection = open_read_only(self.path)
-        except (sqlite3.Error, OSError) as error:
-            raise Unusable(f"it cannot be read: {error}", "choose another folder") from None
+        self._connection = self._file.open()
+        if self._file.obstacle is not None:
+            self.report(f"{self._file.obstacle}; what is missing is not stored")
 
     def require_writing(self) -> None:
         """Writes, to see whether that can be done; raises `Unusable`."""
+        if self._file.obstacle is not None:
+            raise Unusable(self._file.obstacle, _FREE)
         if not self.writable or self._connection is None:
-            if self._obstacle:
-                raise Unusable(self._obstacle, _FREE)
             raise Unusable("it cannot be written", "make it writable, or choose another folder")
         try:
             with self._lock, transaction(self._connection):
                 self._connection.execute(f"PRAGMA user_version = {VERSION}")
         except sqlite3.Error as error:
-            reason = f"it cannot be written: {reason_of(error, self.folder)}"
+            reason = f"it cannot be written: {reason_of(error, self._file.folder)}"
             raise Unusable(reason, _FREE) from None
 
     # Using
@@ -170,24 +123,20 @@ class Database:
     def _is_mended(self, error: Exception) -> bool:
         """Whether the operation is worth another try."""
         if is_damage(error) and self.writable:
-            try:
-                with alone_in(self.folder):
-                    self._replace()
-            except Unusable as worse:
-                self.give_up(worse.reason)
+            self._replace()
             return self._connection is not None
         if (is_damage(error) or is_passing(error)) and self._reopenings_left:
             self._reopenings_left -= 1
             time.sleep(0.05)  # another machine's file system may need that long to show what it has
             self._reopen()
             return self._connection is not None
-        if is_busy(error) and self._way.lock_files:
-            return remove_if_abandoned(self.path)
+        if is_busy(error) and self._file.way.lock_files:
+            return remove_if_abandoned(self._file.path)
         return False
 
     def _report_failure(self, error: Exception) -> None:
         if is_lack_of_space(error):
-            self.report(f"nothing more can be stored: {reason_of(error, self.folder)}")
+            self.report(f"nothing more can be stored: {reason_of(error, self._file.folder)}")
             return
         if is_busy(error) and self._connection is not None:
             self._connection.execute(f"PRAGMA busy_timeout = {_IMPATIENT_MS}")
@@ -195,7 +144,7 @@ class Database:
 
     def _follow_file(self) -> None:
         """What is written to a file that was moved away, or removed, would be lost."""
-        if not self._suspended and self._inode != self._current_inode():
+        if not self._suspended and not self._file.is_current():
             self._reopen()
 
     def _reopen(self) -> None:
@@ -209,7 +158,7 @@ class Database:
 
     def give_up(self, reason: str) -> None:
         """From here on nothing is found, and nothing is kept."""
-        self.writable = False
+        self._file.writable = False
         self._disconnect()
         self.report(reason)
 
@@ -219,55 +168,19 @@ class Database:
             self.trouble = self._tell(reason)
 
     def _tell(self, reason: str) -> str:
-        line = f"environment {self.folder}: {reason}"
+        line = f"environment {self._file.folder}: {reason}"
         if line not in self._told:
             self._told.add(line)
             self.warn(line)
         return line
 
-    # Damage
-
     def _replace(self) -> None:
-        """A whole file in the place of a damaged one; raises `Unusable`."""
-        try:
-            self._set_aside()
-        except (sqlite3.Error, OSError) as worse:
-            reason = f"it is damaged, and cannot be replaced: {worse}"
-            raise Unusable(reason, "move it away, or choose another folder") from None
-
-    def _set_aside(self) -> None:
-        """Puts a damaged file beside, and a new one with what is whole of it in its place."""
+        """A damaged file makes way for a new one."""
         self._disconnect()
-        aside = self.path.with_name(f"{FILE_NAME}.damaged-{time.time_ns()}")
-        if not self._move_damaged(aside):
-            self._open_to_write()  # another process has replaced it already
-            return
-        for ending in ("-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                self.path.with_name(FILE_NAME + ending).rename(aside.with_name(aside.name + ending))
-        self._open_to_write()
-        assert self._connection is not None
-        saved = salvage(aside, self._connection)
-        self._tell(
-            f"{FILE_NAME} was damaged: it is {aside} now, and a new one has {saved} artifacts of it"
-        )
-
-    def _move_damaged(self, aside: Path) -> bool:
-        """Moves the file that was found to be damaged, and no other that has taken its place."""
-        if self._current_inode() != self._inode:
-            return False
-        with contextlib.suppress(FileNotFoundError):
-            self.path.rename(aside)
-            if aside.stat().st_ino == self._inode:
-                return True
-            aside.rename(self.path)
-        return False
-
-    def _current_inode(self) -> int | None:
         try:
-            return self.path.stat().st_ino
-        except OSError:
-            return None
+            self._connection = self._file.replace()
+        except Unusable as worse:
+            self.give_up(worse.reason)
 
     # Closing
 

@@ -249,13 +249,13 @@ def test_an_error_that_stays_is_told_once_and_costs_a_run_little(
     monkeypatch.setattr("gpurt_core.environment.database.time.sleep", pauses.append)
     with Environment.open(tmp_path, warn=lines.append) as environment:
         environment.store("a", b"x")
-        opened = environment._database._open_to_write
+        opened = environment._database._open
 
         def open_broken() -> None:
             opened()
             make_fail(environment, "SQLITE_IOERR_READ", 1_000_000)
 
-        monkeypatch.setattr(environment._database, "_open_to_write", open_broken)
+        monkeypatch.setattr(environment._database, "_open", open_broken)
         make_fail(environment, "SQLITE_IOERR_READ", 1_000_000)
         assert all(environment.artifact("a") is None for _ in range(200))
         assert len(lines) == 1

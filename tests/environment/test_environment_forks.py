@@ -142,3 +142,27 @@ def test_forking_costs_what_is_open_no_claim(tmp_path: Path) -> None:
         assert code_of(child) == 0
         time.sleep(0.01)
         assert environment.is_claimed("kernel")
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_while_another_thread_opens_one_keeps_nobody_out(tmp_path: Path) -> None:
+    end = threading.Event()
+
+    def keep_opening() -> None:
+        while not end.is_set():
+            Environment.open(tmp_path).close()
+
+    opening = threading.Thread(target=keep_opening)
+    opening.start()
+    ready, tell_ready = os.pipe()
+    children = []
+    for number in range(60):
+        time.sleep(0.0005 * (number % 7))  # at another moment of an opening each time
+        children.append(fork(lambda: os.read(ready, 1) == b"."))
+    end.set()
+    opening.join(timeout=20)
+    assert not opening.is_alive()
+    os.write(tell_ready, b"." * len(children))
+    assert [code_of(child) for child in children] == [0] * len(children)
+    os.close(ready)
+    os.close(tell_ready)

@@ -72,6 +72,13 @@ def test_what_another_process_of_the_run_has_read_is_not_dropped(tmp_path: Path)
     assert kept_in(tmp_path, "old", "other", "new") == {"old", "new"}
 
 
+def test_what_a_process_of_the_run_that_is_done_has_stored_is_not_dropped(tmp_path: Path) -> None:
+    controller = Environment.open(tmp_path, size_limit=1500)
+    fill(tmp_path, "first", "second")
+    controller.close()
+    assert kept_in(tmp_path, "first", "second") == {"first", "second"}
+
+
 def test_a_killed_process_does_not_keep_others_from_dropping(tmp_path: Path) -> None:
     fill(tmp_path, "old", "other")
     reader = start(READ, tmp_path)

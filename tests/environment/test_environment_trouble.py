@@ -8,6 +8,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from gpurt_core.environment import (
     QueuedEntry,
     StoredPick,
 )
+from gpurt_core.environment.lock_file import alone_in
 from tests.environment.child_scripts import ROOT, said_by_all, start
 
 PICK = StoredPick("gpu", "scale", '["scale",64]', "c1", "vector4", {"vector4": [1e-6]}, 1.0)
@@ -290,6 +293,37 @@ def test_processes_that_find_damage_at_once_lose_nothing_that_they_store(tmp_pat
     assert said_by_all(writers) == ["50\n"] * 4
     with Environment.open(tmp_path) as environment:
         assert environment.health().artifacts == 200
+
+
+@pytest.mark.parametrize("what", ["open", "replace"])
+def test_a_file_is_not_opened_or_replaced_while_another_process_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    plain_sleep, waits, done = time.sleep, threading.Event(), threading.Event()
+
+    def sleep(seconds: float) -> None:
+        waits.set()
+        plain_sleep(seconds)
+
+    with Environment.open(tmp_path) as environment:
+        environment.store("a", b"x")
+
+        def work() -> None:
+            if what == "open":
+                Environment.open(tmp_path).close()
+            else:
+                environment._database._replace()
+            done.set()
+
+        thread = threading.Thread(target=work)
+        with alone_in(tmp_path):
+            monkeypatch.setattr("gpurt_core.environment.lock_file.time.sleep", sleep)
+            thread.start()
+            assert waits.wait(20)
+            assert not done.is_set()
+        thread.join()
+        assert done.is_set()
+        assert environment.artifact("a") == b"x"
 
 
 def test_a_file_that_another_process_has_replaced_is_not_set_aside_again(tmp_path: Path) -> None:
