@@ -14,8 +14,8 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -232,10 +232,12 @@ def replace_functions(
     module: ModuleType,
     functions: Mapping[str, Function],
     native: Mapping[str, Constant | OneCall],
+    blind: Collection[str] = (),
 ) -> None:
     """Puts `functions` in the place of those of `module`, for C callers and for Python ones.
 
     A function that `native` names, too, is called from Python only; C callers get the native one.
+    One that `blind` names is called without arguments for C callers: theirs may be of any types.
     One that `module` does not offer to C is replaced for Python.
     """
     capsules = functions_of(module)
@@ -246,6 +248,8 @@ def replace_functions(
             stubs.append(native[name])
             continue
         signature = Signature.parse(capsule_name(capsules[name]))
+        if name in blind:
+            signature = replace(signature, arguments=())
         callback, stub = _callback(name, signature, functions[name])
         _keep_for_ever(callback)
         stubs.append(stub)

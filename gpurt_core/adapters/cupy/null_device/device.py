@@ -96,7 +96,7 @@ class NullDevice:
             AllocationFunctions(devices, self._table, pools, runtime),
             CopyFunctions(devices, copies, streams),
             pools,
-            StreamFunctions(streams),
+            StreamFunctions(streams, self.reads),
             EventFunctions(devices, streams),
             ArrayFunctions(arrays, streams),
             TextureFunctions(arrays, self._table),

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy
 
+from gpurt_core.adapters.cupy.null_device.host_results import record_read
+
 _SINGLE = frozenset({"CUFFT_C2C", "CUFFT_R2C", "CUFFT_C2R"})
 _TO_COMPLEX = frozenset({"CUFFT_R2C", "CUFFT_D2Z"})
 _TO_REAL = frozenset({"CUFFT_C2R", "CUFFT_Z2D"})
@@ -39,6 +41,17 @@ def take_places(cufft: ModuleType) -> None:
         cufft.__dict__[name] = lambda *_arguments: 0
 
 
+def _work_areas(gpus: list[int], size: int) -> list[Any]:
+    """One on each device, for its share of `size` bytes."""
+    import cupy
+
+    areas = []
+    for gpu in gpus:
+        with cupy.cuda.Device(gpu):
+            areas.append(cupy.cuda.alloc(-(-size // len(gpus))))
+    return areas
+
+
 def _nothing_allocated() -> Any:
     import cupy
 
@@ -47,8 +60,8 @@ def _nothing_allocated() -> Any:
 
 def _dtype(kind: str) -> Any:
     if kind in _TO_REAL:
-        return numpy.float32 if kind in _SINGLE else numpy.float64
-    return numpy.complex64 if kind in _SINGLE else numpy.complex128
+        return numpy.dtype(numpy.float32 if kind in _SINGLE else numpy.float64)
+    return numpy.dtype(numpy.complex64 if kind in _SINGLE else numpy.complex128)
 
 
 class _Plan:
@@ -60,7 +73,9 @@ class _Plan:
     fft_type = 0
 
     def fft(self, a: Any, out: Any, direction: int) -> None:
-        """Transforms nothing."""
+        """Transforms nothing. CuPy takes NumPy's arrays, too, if there are several devices."""
+        if isinstance(out, numpy.ndarray):
+            record_read()
 
     def get_output_array(self, a: Any, order: str = "C") -> Any:
         """An array for the result."""
@@ -95,7 +110,8 @@ def _plan_1d(base: Any, names: dict[int, str]) -> Any:
             self.work_area = _nothing_allocated()
             if devices is not None:
                 self.gpus = list(range(devices) if isinstance(devices, int) else devices)
-                self.work_area = [_nothing_allocated() for _ in self.gpus]
+                size = nx * batch * _dtype(names[fft_type]).itemsize
+                self.work_area = _work_areas(self.gpus, size)
 
         def _output_dtype_and_shape(self, a: Any) -> tuple[tuple[int, ...], Any]:
             kind, shape = names[self.fft_type], list(a.shape)

@@ -43,7 +43,6 @@ def test_plans_of_one_axis_have_the_shapes_and_types_of_numpys(on_null_device: S
         before = out.get()
         plan.fft(real, out, -1)
         assert (out.get() == before).all()
-        assert cufft.Plan1d(8, cufft.CUFFT_C2C, 1, devices=2).gpus == [0, 1]
         assert isinstance(plan, Plan) and plan.handle == 0
         """,
         before=STAND_INS,
@@ -108,5 +107,26 @@ def test_plans_that_are_made_in_advance_for_callbacks_need_no_library(
         plan = cufft.Plan1d(8, cufft.CUFFT_C2C, 1, prealloc_plan=first)
         assert plan.nx == 8 and plan.batch == 1
         """,
+        before=STAND_INS,
+    )
+
+
+def test_a_plan_of_several_devices_has_room_on_each_and_reads_into_numpys_arrays(
+    on_null_device: Script,
+) -> None:
+    on_null_device(
+        """
+        plan = cufft.Plan1d(1000, cufft.CUFFT_C2C, 2, devices=2)
+        assert plan.gpus == [0, 1] == [area.device_id for area in plan.work_area]
+        assert [area.mem.size for area in plan.work_area] == [8192, 8192]
+        assert cufft.Plan1d(8, cufft.CUFFT_C2C, 1, devices=[1, 0]).gpus == [1, 0]
+        host, reads = numpy.ones(2000, "F"), device.reads.count
+        plan.fft(cupy.ones(2000, "F"), cupy.ones(2000, "F"), -1)
+        assert device.reads.count == reads
+        plan.fft(host, host, -1)
+        assert device.reads.count == reads + 1 and (host == 1).all()
+        """,
+        "sm_80",
+        "sm_80",
         before=STAND_INS,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +10,6 @@ from types import FunctionType, ModuleType
 import pytest
 
 from gpurt_core.adapters.cupy.null_device import bindings, libraries
-from gpurt_core.adapters.cupy.null_device.sparse_sizes import SparseSizes
 
 Script = Callable[..., str]
 
@@ -156,18 +153,3 @@ def test_a_binding_becomes_inert_but_for_what_needs_no_device() -> None:
     assert len(made - {0}) == 4
     assert (binding.getVersion(0), binding.OPERATION) == (130000, 3)
     assert binding.SomeError is RuntimeError
-
-
-def test_a_sparse_matrix_knows_its_size() -> None:
-    functions = SparseSizes(itertools.count(5)).functions()
-    matrix = functions["createCsr"](3, 4, 7, 0, 0, 0, 2, 2, 0, 0)
-    other = functions["createCoo"](1, 2, 0, 0, 0, 0, 2, 0, 0)
-    assert matrix != other
-    sizes = (ctypes.c_int64 * 3)(-1, -1, -1)
-    start = ctypes.addressof(sizes)
-    for handle, size in [(matrix, [3, 4, 7]), (other, [1, 2, 0])]:
-        functions["spMatGetSize"](handle, start, start + 8, start + 16)
-        assert list(sizes) == size
-    functions["destroySpMat"](matrix)
-    functions["spMatGetSize"](matrix, start, start + 8, start + 16)
-    assert list(sizes) == [0, 0, 0]
