@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gpurt_core.execution import (
+    ExecutionStatistics,
     IssuedRecorder,
     ProcessMode,
     ProcessModeOverride,
@@ -25,7 +26,7 @@ OUTSIDE = "outside"
 """Between tests and after the last: hooks, and threads that nobody started in a test."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Entry:
     """Something that counts."""
 
@@ -40,7 +41,7 @@ class Accounting:
     """The entries of a session, and the override that says which of them is counted to."""
 
     def __init__(self, mode: ProcessMode) -> None:
-        self._mode = mode
+        self.mode = mode
         self.entries: dict[str, Entry] = {}
         self._override: ProcessModeOverride | None = None
         self._carrying = carry_recorders()
@@ -49,7 +50,7 @@ class Accounting:
     def open(self) -> None:
         """Starts counting."""
         self._carrying.open()
-        self._override = ProcessModeOverride(self._mode, self._current).open()
+        self._override = ProcessModeOverride(self.mode, self._current).open()
 
     def close(self) -> None:
         """Stops counting."""
@@ -66,10 +67,6 @@ class Accounting:
         """From here on, no test counts."""
         self._switch_to(self._only_attempt(OUTSIDE, "outside"))
 
-    def count_to_collection(self) -> None:
-        """From here on, collection counts."""
-        self._switch_to(self._only_attempt(COLLECTION, "collection"))
-
     @contextmanager
     def counting_to_fixture(self, name: str) -> Iterator[StatisticsCollector]:
         """On this thread, and those that it starts, a wider-scoped fixture counts."""
@@ -77,10 +74,27 @@ class Accounting:
         with IssuedRecorder(collector).applied():
             yield collector
 
+    def total(self) -> ExecutionStatistics:
+        """The sum over all entries and their attempts."""
+        sum = ExecutionStatistics()
+        for entry in list(self.entries.values()):
+            for collector in entry.attempts:
+                sum += collector.statistics()
+        return sum
+
+    def keep_those_in_force(self) -> None:
+        """In a forked child: nothing that its parent is not counting to now will ever grow here."""
+        kept = {self._current, IssuedRecorder.capture().collector}
+        self.entries = {
+            name: Entry(name, entry.kind, entry.attempts[-1:])
+            for name, entry in self.entries.items()
+            if entry.attempts[-1] in kept
+        }
+
     def _switch_to(self, collector: StatisticsCollector) -> StatisticsCollector:
         self._current = collector
         if self._override is not None:
-            other = ProcessModeOverride(self._mode, collector)
+            other = ProcessModeOverride(self.mode, collector)
             self._override.hand_over(other)
             self._override = other
         return collector

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gpurt_core.compilation.sharing import KERNEL_CLAIM
 from pytest_gpurt.outcomes import forget_instance
-from pytest_gpurt.progress import BatchProgress
+from pytest_gpurt.progress import CompileProgress
 from pytest_gpurt.scopes import fixture_name
 
 if TYPE_CHECKING:
@@ -40,38 +41,34 @@ class BatchHooks:
         try:
             result = yield
         except BaseException:
-            self._leave_queue()
+            self._run.queue.flush(force=True)
             raise
         if self._run.gathers and not session.config.option.collectonly:
             self._finish(session)
         return result
 
-    def _leave_queue(self) -> None:
-        if self._run.seam is not None:
-            self._run.left = self._run.seam.queued_count
-            self._run.flush(force=True)
-
     def _finish(self, session: pytest.Session) -> None:
         if session.shouldstop or session.shouldfail:
-            self._leave_queue()
+            self._run.queue.flush(force=True)
             return
         self._spread()
-        with BatchProgress(self._run):
-            self._run.compile_queued()
+        self._run.queue.flush(force=True)
+        with CompileProgress(self._run):
+            self._run.queue.compile()
         if self._run.journal is not None:
             self._look_again(session)
-            self._run.compile_queued()
+            self._run.queue.compile()
             self._settle_failures()
             self._help()
-            self._run.flush(force=True)
+            self._run.queue.flush(force=True)
 
     def _spread(self) -> None:
         """Tests run on one device each: what they reach is compiled for all."""
-        if self._run.seam is None or len(set(self._run.options.architectures)) < 2:
+        if self._run.frameworks.cupy is None or len(set(self._run.options.architectures)) < 2:
             return
         assert self._run.accounting is not None
         with self._run.accounting.counting_to_fixture(OTHER_ARCHITECTURES):
-            self._run.seam.queue_for_other_architectures()
+            self._run.frameworks.cupy.queue_for_other_architectures()
 
     def _help(self) -> None:
         """Compiles what others have gathered and nobody compiles: other workers, that still run
@@ -79,23 +76,16 @@ class BatchHooks:
         if self._run.accounting is None:
             return
         with self._run.accounting.counting_to_fixture(OTHERS):
-            while some := self._waiting()[:_AT_ONCE]:
-                self._run.environment_queue(some)
-                self._run.compile_queued()
+            while some := self._waiting():
+                self._run.queue.take(some)
+                self._run.queue.compile()
 
     def _waiting(self) -> list[QueuedEntry]:
         """What waits in the durable queue, and can be compiled here."""
-        environment, seam = self._run.environment, self._run.seam
+        environment, seam = self._run.environment, self._run.frameworks.cupy
         if environment is None or seam is None:
             return []
-        self._run.flush(force=True)
-        return [
-            entry
-            for entry in environment.queued()
-            if entry.id not in seam.kernels
-            and not environment.is_claimed(f"kernel:{entry.id}")
-            and environment.artifact(entry.id) is None
-        ]
+        return environment.take_waiting(KERNEL_CLAIM, _AT_ONCE, seam.kernels)
 
     def _look_again(self, session: pytest.Session) -> None:
         items = self._concerned(session)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_gpurt.options import GpuMode
+from pytest_gpurt.visible_devices import worker_number
 
 if TYPE_CHECKING:
     from gpurt_core.compilation import KernelEvent
@@ -36,6 +37,7 @@ class Devices:
                 environment=self._run.environment,
                 parallelism=self._run.options.jobs,
                 on_settled=self.settled,
+                claims=self._run.environment,
             )
             if self._run.options.mode in (GpuMode.COMPILE_ONLY, GpuMode.AUTOTUNE):
                 self._watch_reads(self._server)
@@ -79,8 +81,7 @@ class Devices:
     def _address(self) -> str | None:
         """A device for each worker: one of several, or a part of the only one."""
         address = self._run.options.device
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-        number = int(worker.removeprefix("gw")) if worker.startswith("gw") else 0
+        number = worker_number()
         workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         addresses = [] if address is None else address.replace(",", " ").split()
         if len(addresses) > 1:
@@ -93,7 +94,7 @@ class Devices:
         from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 
         monitor = ReadMonitor()
-        self._run.read_monitors.append(monitor)
+        self._run.frameworks.read_monitors.append(monitor)
         server.reads.add(lambda array: monitor.record())
 
     def settled(self, event: KernelEvent) -> None:

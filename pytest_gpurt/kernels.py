@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
 from gpurt_core.execution import IssuedRecorder, KernelOutcome, StatisticsCollector
 
-Progress = Callable[[KernelReport], object]
+Listener = Callable[[KernelReport], object]
 
 
 @dataclass
@@ -31,8 +31,8 @@ class KernelFailure:
 class KernelJournal(SeamObserver):
     """Everything that was told."""
 
-    on_settled: Progress | None = None
-    """Is told of each kernel that settles."""
+    listeners: list[Listener] = field(default_factory=list)
+    """Are told of each kernel that settles."""
     labels: dict[str, str] = field(default_factory=dict)
     """Kernel id to what people call it."""
     reached_by: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
@@ -81,8 +81,14 @@ class KernelJournal(SeamObserver):
                 self.failed[report.id] = report.log or ""
             elif report.outcome is not KernelOutcome.ABANDONED:
                 self.failed.pop(report.id, None)
-        if self.on_settled is not None:
-            self.on_settled(report)
+        for listener in list(self.listeners):
+            listener(report)
+
+    def begin_in_child(self, listener: Listener) -> None:
+        """In a forked child: the parent sees to what it has reached."""
+        self._lock = threading.RLock()
+        self.listeners = [listener]
+        self.unflushed, self.unrecorded = [], []
 
     def unusable(self, id: str, label: str, reason: str) -> None:
         """A kernel that compiled, and is of no use, is as good as failed."""

@@ -39,7 +39,7 @@ class OutcomeHooks:
         if not self._run.gathers:
             return None
         if self._run.always_eager or item.get_closest_marker(EAGER_MARKER) is not None:
-            self._run.run_eagerly(item)
+            self._run.frameworks.run_eagerly(item)
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = self._gather(item, nextitem)
@@ -59,7 +59,7 @@ class OutcomeHooks:
             self._first_attempt = False
 
     def _prepare_again(self, item: pytest.Item) -> None:
-        self._run.run_eagerly(item)
+        self._run.frameworks.run_eagerly(item)
         forget_instance(item)
         info = getattr(item, "_fixtureinfo", None)
         for definitions in () if info is None else info.name2fixturedefs.values():
@@ -108,7 +108,7 @@ class OutcomeHooks:
 
     @property
     def _absences(self) -> Sequence[str]:
-        device = self._run.null_device
+        device = self._run.frameworks.null_device
         return () if device is None else device.absences
 
     def _new_absence(self) -> str | None:

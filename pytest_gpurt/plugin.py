@@ -40,18 +40,23 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Puts the run's hooks in place."""
-    from pytest_gpurt.scopes import ScopeHooks
+    from pytest_gpurt.scopes import ScopeHooks, WatchHooks
     from pytest_gpurt.terminal import TerminalHooks
-    from pytest_gpurt.workers import ControllerHooks, WorkerHooks, is_worker
+    from pytest_gpurt.workers import ControllerHooks, CountsHooks, WorkerHooks, is_worker
 
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     run = config.stash[run_key]
     run.require_device()
     register = config.pluginmanager.register
-    register(ScopeHooks(run), "gpurt-scopes")
+    register(WatchHooks(run), "gpurt-watch")
+    run.once_counting(lambda: register(ScopeHooks(run), "gpurt-scopes"))
     register(TerminalHooks(run), "gpurt-terminal")
-    register(WorkerHooks(run) if is_worker(config) else ControllerHooks(run), "gpurt-workers")
+    if is_worker(config):
+        register(WorkerHooks(run), "gpurt-worker")
+        run.once_counting(lambda: register(CountsHooks(run), "gpurt-counts"))
+    else:
+        register(ControllerHooks(run), "gpurt-controller")
     if run.discards:
         from pytest_gpurt.batch import BatchHooks
         from pytest_gpurt.outcomes import OutcomeHooks

@@ -61,7 +61,7 @@ class ReadingHooks:
     def overlooking(self) -> AbstractContextManager[object]:
         """A block in which nothing that is read counts."""
         stack = ExitStack()
-        for monitor in self._run.read_monitors:
+        for monitor in self._run.frameworks.read_monitors:
             stack.enter_context(monitor.overlooking())
         return stack
 
@@ -76,18 +76,18 @@ class ReadingHooks:
         return any(id(one) in self._fixtures for many in definitions.values() for one in many)
 
     def _limit_reads(self, limit: int | None) -> None:
-        for monitor in self._run.read_monitors:
+        for monitor in self._run.frameworks.read_monitors:
             monitor.begin(limit)
 
     def listen_to_children(self) -> None:
         """Takes in what child processes have noted since the attempt began."""
-        for note in self._run.children.new() if self._run.children is not None else ():
+        for note in self._run.children.new():
             self.children_have_read |= note.reads > 0
             self.children_missed += note.absences
 
     @property
     def _reads(self) -> int:
-        return sum(monitor.count for monitor in self._run.read_monitors)
+        return sum(monitor.count for monitor in self._run.frameworks.read_monitors)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Iterator[None]:
@@ -130,5 +130,5 @@ class ReadingHooks:
             return (yield)
         finally:
             self._limit_reads(None)
-            if self._run.null_device is not None:
-                self._run.null_device.relieve()
+            if self._run.frameworks.null_device is not None:
+                self._run.frameworks.null_device.relieve()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from pytest_gpurt.children import CHILDREN
 
 if TYPE_CHECKING:
     from gpurt_core.execution import ExecutionStatistics
@@ -16,7 +18,7 @@ Counts = list[int]
 """The fields of the statistics of kernels, then those of tunes, in their order; empty: all zero."""
 
 
-@dataclass
+@dataclass(slots=True)
 class EntryResult:
     """Something that counted."""
 
@@ -46,11 +48,9 @@ class RunResult:
     """Each key that was measured: tuner, key, pick, margin, spread, whether it is unstable."""
     notes: list[str] = field(default_factory=list)
     unstored: int = 0
-    left: int = 0
-    """Kernels that were gathered, and are left for the next run."""
     used_cupy: bool = False
     incomplete: list[str] = field(default_factory=list)
-    """Tests of workers that died: what they counted is not all there."""
+    """Tests during which a worker died: what they counted is lost."""
 
     @property
     def statistics(self) -> ExecutionStatistics:
@@ -72,7 +72,6 @@ class RunResult:
         self.tunes += other.tunes
         self.notes += [note for note in other.notes if note not in self.notes]
         self.unstored += other.unstored
-        self.left += other.left
         self.used_cupy |= other.used_cupy
         self.incomplete += other.incomplete
 
@@ -98,15 +97,17 @@ class RunResult:
 
 def result_of(run: GpuRun) -> RunResult:
     """What this process came to."""
-    result = RunResult(notes=list(run.notes), left=run.left, used_cupy=run.seam is not None)
+    result = RunResult(notes=list(run.notes), used_cupy=run.frameworks.cupy is not None)
     if run.accounting is not None:
         for name, entry in list(run.accounting.entries.items()):
             attempts = [counts_of(attempt.statistics()) for attempt in entry.attempts]
             if entry.kind == "test" or any(attempts):
                 result.entries[name] = EntryResult(entry.kind, attempts)
+    if counts := counts_of(run.children.statistics()):
+        result.entries[CHILDREN] = EntryResult("children", [counts])
     if run.journal is not None:
         result.seconds = run.journal.seconds
-        result.batch_seconds = run.batch_seconds
+        result.batch_seconds = run.queue.batch_seconds
         result.costs = run.journal.cost_by_name()
         result.unstored = run.unstored
     result.tunes = [_tune(measurement) for measurement in run.tunes]
@@ -131,8 +132,10 @@ def _tune(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def counts_of(statistics: ExecutionStatistics) -> Counts:
+def counts_of(statistics: ExecutionStatistics | None) -> Counts:
     """Statistics as a list; empty where everything is zero, as of most tests."""
+    if statistics is None:
+        return []
     counts = [
         getattr(part, field.name)
         for part in (statistics.compilation, statistics.autotune)
@@ -154,3 +157,16 @@ def statistics_of(attempts: Iterable[Counts]) -> ExecutionStatistics:
     return ExecutionStatistics(
         CompilationStatistics(*sums[:kernels]), AutotuneStatistics(*sums[kernels:])
     )
+
+
+def abandoned(counts: Counts) -> Counts:
+    """What becomes of the counts of a process that is no more: what has not settled never will.
+
+    The kernels themselves are in the environment's queue, where others find them.
+    """
+    if not counts:
+        return counts
+    statistics = statistics_of([counts])
+    kernels = statistics.compilation
+    kernels = replace(kernels, abandoned=kernels.abandoned + kernels.registered - kernels.settled)
+    return counts_of(replace(statistics, compilation=kernels))

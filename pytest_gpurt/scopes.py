@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from pytest_gpurt.run import GpuRun
 
 
-class ScopeHooks:
-    """Hooks around collection, tests, their attempts, and wider fixtures."""
+_EXACT = frozenset(STATISTICS_FIXTURES)
+
+
+class WatchHooks:
+    """Hooks of every run: they see to it that counting starts in time, and cost a test next to
+    nothing."""
 
     def __init__(self, run: GpuRun) -> None:
         self._run = run
-        self._exact = False
-        """Whether the running test's counts must not depend on what ran before it."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Iterator[None]:
@@ -27,10 +29,30 @@ class ScopeHooks:
         try:
             return (yield)
         finally:
-            self._run.run_lazily()
+            self._run.frameworks.run_lazily()
             self._run.collected = True
             if self._run.accounting is not None:
                 self._run.accounting.count_to_outside()
+
+    @pytest.hookimpl
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """A test that looks at its counts finds them, also if it is the first that has any."""
+        if self._run.accounting is None and any(map(is_exact, session.items)):
+            self._run.start_counting()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Counting may start in the middle of a test, with an import: it counts to the test."""
+        self._run.current = item
+
+
+class ScopeHooks:
+    """Hooks around tests, their attempts, and wider fixtures, once there is something to count."""
+
+    def __init__(self, run: GpuRun) -> None:
+        self._run = run
+        self._exact = False
+        """Whether the running test's counts must not depend on what ran before it."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -39,21 +61,30 @@ class ScopeHooks:
         try:
             return (yield)
         finally:
-            self._run.current = None
-            self._run.run_lazily()
-            self._exact = False
-            if self._run.accounting is not None:
-                self._run.accounting.count_to_outside()
-                self._run.flush()
+            self._end()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self) -> None:
+        """The same for a test in whose middle counting has started."""
+        if self._run.current is not None:
+            self._end()
+
+    def _end(self) -> None:
+        self._run.current = None
+        self._run.frameworks.run_lazily()
+        self._exact = False
+        if self._run.accounting is not None:
+            self._run.accounting.count_to_outside()
+            self._run.queue.flush()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         """Each attempt at a test counts anew."""
-        self._exact = any(name in getattr(item, "fixturenames", ()) for name in STATISTICS_FIXTURES)
+        self._exact = is_exact(item)
         if self._exact or self._run.accounting is not None:
             self._run.start_counting().count_to_test(item.nodeid)
         if self._exact:
-            self._run.begin_generation()
+            self._run.frameworks.begin_generation()
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -71,9 +102,15 @@ class ScopeHooks:
                 return (yield)
         finally:
             _count_teardown(accounting, name, fixturedef, first=False)
-            if self._exact and self._run.seam is not None and self._run.journal is not None:
+            seam, journal = self._run.frameworks.cupy, self._run.journal
+            if self._exact and seam is not None and journal is not None:
                 # A test that came later would find the fixture made, and obtain these kernels.
-                self._run.seam.forget(self._run.journal.reached_in(name))
+                seam.forget(journal.reached_in(name))
+
+
+def is_exact(item: pytest.Item) -> bool:
+    """Whether a test looks at its counts."""
+    return not _EXACT.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def fixture_name(fixturedef: Any) -> str:

@@ -52,7 +52,7 @@ class GpuStatistics(StatisticsReader):
 
     def statistics(self) -> ExecutionStatistics:
         """The counts of this moment."""
-        self._run.settle()
+        self._run.queue.compile()
         return self._now()
 
     @property
@@ -68,7 +68,7 @@ class GpuStatistics(StatisticsReader):
     @property
     def kernels(self) -> list[KernelReport]:
         """The kernels that have been counted: name, outcome, seconds, in the order of settling."""
-        self._run.settle()
+        self._run.queue.compile()
         journal = self._run.journal
         return [] if journal is None else journal.reports_of(self._collector)[self._skipped :]
 
@@ -84,7 +84,7 @@ class GpuStatistics(StatisticsReader):
                 known = ", ".join(("obtained", *_KERNELS, *_TUNES))
                 raise TypeError(f"expect() knows no count {name!r}: there are {known}")
         if not all(name in _PROMISED for name in expected):
-            self._run.settle()
+            self._run.queue.compile()
         wrong = {name: n for name, n in expected.items() if self._count(name) != n}
         if wrong:
             counted = {name: self._count(name) for name in wrong}

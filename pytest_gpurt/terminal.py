@@ -69,7 +69,7 @@ class TerminalHooks:
         for tune in result.tunes:
             yield f"  {_tune_line(tune)}"
         if self._run.gathers:
-            yield from _partial_lines(reporter, result)
+            yield from _partial_lines(reporter, result, self._run.queue.left)
         for note in dict.fromkeys(result.notes):
             yield f"warning: {note}"
 
@@ -123,15 +123,15 @@ def _tune_line(tune: dict[str, Any]) -> str:
     return f"{text}, unstable" if tune["unstable"] else text
 
 
-def _partial_lines(reporter: Any, result: RunResult) -> Iterator[str]:
+def _partial_lines(reporter: Any, result: RunResult, left: int) -> Iterator[str]:
     """What keeps this from being a whole warm-up."""
-    if result.left:
-        yield f"{_kernels(result.left)} gathered and not compiled: the next run has them"
+    if left:
+        yield f"{_kernels(left)} gathered and not compiled: the next run has them"
     if result.unstored:
         stored = result.statistics.compilation.stored
         yield f"stored {stored} of {stored + result.unstored}"
     if result.incomplete:
-        yield f"incomplete: a worker died, of whose {len(result.incomplete)} tests not all is known"
+        yield f"incomplete: a worker died in {', '.join(result.incomplete)}"
     counted = ("passed", "failed", "skipped", "discarded", "xfailed", "xpassed")
     everything = sum(len(reporter.stats.get(category, [])) for category in counted)
     skipped = len(reporter.stats.get("skipped", []))

@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpurt.results import Counts, EntryResult, RunResult, counts_of, result_of
+from pytest_gpurt.results import (
+    EntryResult,
+    RunResult,
+    abandoned,
+    counts_of,
+    result_of,
+)
 
 if TYPE_CHECKING:
     from pytest_gpurt.run import GpuRun
+    from pytest_gpurt.worker_reports import WorkerReports
 
 _KEY = "gpurt"
 
@@ -30,18 +37,6 @@ class WorkerHooks:
     def __init__(self, run: GpuRun) -> None:
         self._run = run
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """The last report of a test carries what the test has counted."""
-        report = yield
-        accounting = self._run.accounting
-        entry = None if accounting is None else accounting.entries.get(item.nodeid)
-        if report.when == "teardown" and entry is not None:
-            vars(report)["gpurt_counts"] = [counts_of(one.statistics()) for one in entry.attempts]
-        return report
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Everything, before the worker says that it is finished."""
@@ -49,30 +44,51 @@ class WorkerHooks:
         output[_KEY] = result_of(self._run).to_plain()
 
 
+class CountsHooks:
+    """In a worker that counts: sends, with each test, what it has counted."""
+
+    def __init__(self, run: GpuRun) -> None:
+        self._run = run
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """The last report of a test carries its counts."""
+        report = yield
+        accounting = self._run.accounting
+        entry = None if accounting is None else accounting.entries.get(item.nodeid)
+        if report.when == "teardown" and entry is not None:
+            vars(report)["gpurt_counts"] = [counts_of(one.statistics()) for one in entry.attempts]
+        return report
+
+
 class ControllerHooks:
     """In the process that runs pytest: gathers what workers came to."""
 
     def __init__(self, run: GpuRun) -> None:
         self._run = run
-        self._heard: dict[Any, dict[str, list[Counts]]] = {}
+        self._reports: WorkerReports | None = None
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps what a worker's test had counted, in case no more is heard of that worker."""
-        counts = getattr(report, "gpurt_counts", None)
-        node = getattr(report, "node", None)
-        if counts is not None and node is not None:
-            self._heard.setdefault(node.gateway.id, {})[report.nodeid] = counts
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """There are workers."""
+        if self._reports is None:
+            from pytest_gpurt.worker_reports import WorkerReports
+
+            self._reports = WorkerReports(self._run)
+            self._run.config.pluginmanager.register(self._reports, "gpurt-worker-reports")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker is finished, or dead."""
         output = getattr(node, "workeroutput", None) or {}
-        heard = self._heard.pop(node.gateway.id, {})
+        heard = {} if self._reports is None else self._reports.heard.pop(node.gateway.id, {})
         if _KEY in output:
             self._run.workers.add(RunResult.from_plain(output[_KEY]))
             return
-        entries = {name: EntryResult("test", counts) for name, counts in heard.items()}
-        self._run.workers.add(
-            RunResult(entries=entries, used_cupy=bool(entries), incomplete=list(entries))
-        )
+        entries = {
+            name: EntryResult("test", [abandoned(counts) for counts in attempts])
+            for name, attempts in heard.items()
+        }
+        self._run.workers.add(RunResult(entries=entries, used_cupy=bool(entries)))

@@ -3,16 +3,25 @@
 from gpurt_core.compilation.cpus import usable_cpus
 from gpurt_core.compilation.events import KernelEvent
 from gpurt_core.compilation.loader import KernelLoader
-from gpurt_core.compilation.target import ArtifactCompiler, CompilationTarget, Found
+from gpurt_core.compilation.sharing import ClaimSource, open_loader
+from gpurt_core.compilation.target import (
+    ArtifactCompiler,
+    ArtifactStore,
+    CompilationTarget,
+    Found,
+)
 from gpurt_core.errors import CompilationError, LoadRefused
 
 __all__ = [
     "ArtifactCompiler",
+    "ArtifactStore",
+    "ClaimSource",
     "CompilationError",
     "CompilationTarget",
     "Found",
     "KernelEvent",
     "KernelLoader",
     "LoadRefused",
+    "open_loader",
     "usable_cpus",
 ]

@@ -67,3 +67,15 @@ class CompilationTarget(Protocol[Id_contra, Kernel_contra, Artifact, Loaded_co])
 
     def load(self, id: Id_contra, artifact: Artifact) -> Loaded_co:
         """The artifact, loaded on the device; raises `LoadRefused`."""
+
+
+class ArtifactStore(Protocol):
+    """The part of an environment that targets use: bytes by id."""
+
+    def artifact(self, id: str) -> bytes | None:
+        """What is kept under `id`."""
+
+    def store(
+        self, id: str, artifact: bytes, *, source: str | None = None, label: str = ""
+    ) -> bool:
+        """Keeps it; says whether it was kept."""

@@ -5,6 +5,7 @@ from gpurt_core.environment.entries import (
     CompilationRecord,
     EnvironmentHealth,
     QueuedEntry,
+    QueueProgress,
     StoredPick,
 )
 from gpurt_core.environment.environment import Environment
@@ -16,6 +17,7 @@ __all__ = [
     "Environment",
     "EnvironmentHealth",
     "EnvironmentUnavailable",
+    "QueueProgress",
     "QueuedEntry",
     "StoredPick",
 ]

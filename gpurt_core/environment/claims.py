@@ -79,8 +79,10 @@ class Claims:
             return None
         token = uuid.uuid4().hex
         nothing: str | None = ""
+        _tokens.add(token)
         taken = self._database.write(lambda c: self._take(c, whats, token), nothing)
         if taken is None:
+            _tokens.discard(token)
             return None
         if taken:
             self._hold(taken, token)
@@ -101,7 +103,12 @@ class Claims:
         return any(row[4] not in own and self._is_alive(row) for row in rows)
 
     def release(self, what: str, token: str) -> None:
-        """Gives a claim up, if it is still the one with this token."""
+        """Gives a claim up, if it is still the one with this token.
+
+        Where that cannot be written (the disk is full) this process takes it for free all the same,
+        and the others do when it ends.
+        """
+        _tokens.discard(token)
         with _lock:
             if self._held.get(what) == token:
                 del self._held[what]
@@ -135,7 +142,7 @@ class Claims:
     def _is_alive(self, row: _Row) -> bool:
         what, host, pid, started, token, beat = row
         if host == self._host:
-            return _started(pid) == started
+            return _started(pid) == started and (pid != os.getpid() or token in _tokens)
         now = time.monotonic()
         known, since = self._seen.get((what, token), (-1, now))
         if beat != known:
@@ -163,6 +170,8 @@ class Claims:
 
 
 _lock = lock_held_over_forks()
+_tokens: set[str] = set()
+"""Of the claims that this process has, whatever environment they are of."""
 
 
 def _add_beats(tokens: Sequence[str], connection: sqlite3.Connection) -> None:

@@ -7,6 +7,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class QueueProgress:
+    """How far a queue is."""
+
+    left: int = 0
+    """Kernels in it of which there is no artifact."""
+    made: int = 0
+    """Artifacts that there are, whatever they are of."""
+    at_work: tuple[str, ...] = ()
+    """Labels of the kernels that somebody has claimed."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueuedEntry:
     """A kernel that was gathered, and not compiled yet."""
 

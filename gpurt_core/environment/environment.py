@@ -8,7 +8,8 @@ told once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -19,6 +20,7 @@ from gpurt_core.environment.entries import (
     CompilationRecord,
     EnvironmentHealth,
     QueuedEntry,
+    QueueProgress,
     StoredPick,
 )
 from gpurt_core.environment.limit import SizeLimit
@@ -160,6 +162,22 @@ class Environment:
     def queued(self) -> list[QueuedEntry]:
         """The kernels that wait, in the order in which they came."""
         return self._queue.all()
+
+    def take_waiting(
+        self, claimed_as: str, most: int, known: Container[str] = ()
+    ) -> list[QueuedEntry]:
+        """Up to `most` of the kernels that wait, that are not `known` here, and that nobody alive
+        has claimed under `claimed_as` and their id."""
+        ids = (
+            id
+            for id, claimed in self._queue.waiting(claimed_as)
+            if id not in known and not (claimed and self.is_claimed(claimed_as + id))
+        )
+        return self._queue.entries(list(islice(ids, most)))
+
+    def queue_progress(self, claimed_as: str) -> QueueProgress:
+        """How far all who share the queue are with it; work is claimed under `claimed_as`."""
+        return self._queue.progress(claimed_as)
 
     def dequeue(self, ids: Iterable[str]) -> None:
         """Takes kernels off the queue."""

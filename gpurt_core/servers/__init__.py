@@ -1,5 +1,6 @@
 """Servers: the one owner of a device, its kernels, streams, arrays and launches."""
 
+from gpurt_core.compilation import ArtifactStore
 from gpurt_core.errors import (
     BadAddress,
     KernelLanguageMissing,
@@ -14,7 +15,7 @@ from gpurt_core.servers.connecting import connect
 from gpurt_core.servers.device_server import DeviceServer
 from gpurt_core.servers.driver import Driver, Run
 from gpurt_core.servers.kernels import Kernel, Launch
-from gpurt_core.servers.options import ArtifactStore, ServerOptions
+from gpurt_core.servers.options import ServerOptions
 from gpurt_core.servers.reads import ReadObservers
 from gpurt_core.servers.server import Server
 from gpurt_core.servers.streams import ServerStream

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-from gpurt_core.compilation import KernelEvent
+from gpurt_core.compilation import ArtifactStore, ClaimSource, KernelEvent
 from gpurt_core.errors import NoDevice
 from gpurt_core.execution.forking import lock_held_over_forks
 from gpurt_core.servers.addresses import DeviceAddress
 from gpurt_core.servers.backends import Backend, backends
-from gpurt_core.servers.options import ArtifactStore, ServerOptions
+from gpurt_core.servers.options import ServerOptions
 from gpurt_core.servers.server import Server
 
 _lock = lock_held_over_forks()
@@ -23,6 +23,7 @@ def connect(
     environment: ArtifactStore | None = None,
     parallelism: int | None = None,
     on_settled: Callable[[KernelEvent], object] | None = None,
+    claims: ClaimSource | None = None,
 ) -> Server:
     """The server of the device at `address`, or of the first device that there is.
 
@@ -34,7 +35,7 @@ def connect(
     it, and the last one to close it closes it. Raises `BadAddress`, `NoDevice`, and `ValueError`
     where the device is connected with other options.
     """
-    options = ServerOptions(environment, parallelism, on_settled)
+    options = ServerOptions(environment, parallelism, on_settled, claims)
     known = backends.all()
     if address is not None:
         return _connect(DeviceAddress.parse(address), known, options)

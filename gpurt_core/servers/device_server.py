@@ -19,7 +19,7 @@ from weakref import WeakSet
 import numpy
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gpurt_core.compilation import KernelLoader
+from gpurt_core.compilation import KernelLoader, open_loader
 from gpurt_core.errors import ServerClosed
 from gpurt_core.execution import IssuedRecorder, LaunchMode
 from gpurt_core.servers.arrays import ServerArray, normal_shape
@@ -44,8 +44,11 @@ class DeviceServer:
         self.service = name
         self.reads = ReadObservers()
         self._driver = driver
-        self._loader: KernelLoader[str, Any, Any, Any] = KernelLoader(
-            driver.target, parallelism=options.parallelism, on_settled=options.on_settled
+        self._loader: KernelLoader[str, Any, Any, Any] = open_loader(
+            driver.target,
+            claims=options.claims,
+            parallelism=options.parallelism,
+            on_settled=options.on_settled,
         )
         self._failures = Failures()
         self._launcher = Launcher(name, driver, self._loader, self._failures)

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from gpurt_core.compilation import KernelEvent
-
-
-class ArtifactStore(Protocol):
-    """The part of an environment that a server uses: bytes by id."""
-
-    def artifact(self, id: str) -> bytes | None:
-        """What is kept under `id`."""
-
-    def store(
-        self, id: str, artifact: bytes, *, source: str | None = None, label: str = ""
-    ) -> bool:
-        """Keeps it; says whether it was kept."""
+from gpurt_core.compilation import ArtifactStore, ClaimSource, KernelEvent
 
 
 class NoStore:
@@ -45,3 +32,6 @@ class ServerOptions:
     """How many kernels compile at once, at most; `None`: as many as there are usable CPUs."""
     on_settled: Callable[[KernelEvent], object] | None = None
     """Is told of each kernel as it settles, on the server's thread."""
+    claims: ClaimSource | None = None
+    """Which process compiles what, where several share the environment; `None`: nobody else does.
+    """

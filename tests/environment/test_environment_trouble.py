@@ -533,3 +533,19 @@ def test_a_disk_that_is_really_full_refuses_says_so_and_keeps_what_it_had(tmp_pa
     assert all("it cannot be written: its disk is full" in line for line in unavailable)
     assert all("free some space" in line for line in unavailable)
     assert (reading, told, afterwards) == ("True False", "1", "True True")
+
+
+def test_a_claim_that_cannot_be_given_up_is_free_for_its_own_process(tmp_path: Path) -> None:
+    """Where the disk is full nothing can be deleted, and nobody may wait for it."""
+    with Environment.open(tmp_path) as environment, Environment.open(tmp_path) as other:
+        claim = environment.claim("slot")
+        assert claim is not None
+        assert environment.claim("slot") is None
+        assert other.claim("slot") is None
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+        try:
+            claim.release()
+            assert other.claim("slot") is not None
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)

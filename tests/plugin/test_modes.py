@@ -77,3 +77,54 @@ def test_a_run_whose_settings_import_cupy_first_starts_anew(
         assert run.count("compiled") == compiled
     plain = run_files(files, "--collect-only", mode=None)
     assert plain.code == 0 or "cudaErrorInsufficientDriver" in plain.output
+
+
+LATE = """
+import pytest
+
+def launch(n):
+    import cupy
+    code = 'extern "C" __global__ void k(float* x) { x[0] = %d; }' % n
+    cupy.RawKernel(code, "k")((1,), (1,), (cupy.zeros(1, "float32"),))
+
+def test_without():
+    pass
+
+def test_imports_it():
+    launch(1)
+    launch(2)
+
+@pytest.fixture(scope="module")
+def shared():
+    launch(3)
+
+def test_comes_later(shared):
+    launch(4)
+"""
+
+
+def test_counting_starts_in_the_middle_of_the_test_that_imports_cupy(run_files: RunSuite) -> None:
+    run = run_files({"test_late.py": LATE}, mode=None, environment=NULL_DEVICE)
+    assert run.code == 0, run.output
+    counted = {name.partition("::")[2]: n for name, (_, n) in run.outcomes.items()}
+    assert counted == {"test_without": 0, "test_imports_it": 2, "test_comes_later": 1}
+    fixture = run.report["fixtures"]["module fixture shared of test_late.py"]["statistics"]
+    assert fixture["compilation"]["registered"] == 1
+
+
+NOTHING = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    names = [name for name, _ in session.config.pluginmanager.list_name_plugin()]
+    assert "gpurt-watch" in names
+    assert "gpurt-scopes" not in names
+"""
+
+
+def test_a_suite_without_gpu_code_has_no_hooks_around_its_fixtures(run_files: RunSuite) -> None:
+    files = {"conftest.py": NOTHING, "test_plain.py": "def test_one(tmp_path): pass"}
+    run = run_files(files, mode=None)
+    assert "INTERNALERROR" not in run.output
+    assert "1 passed" in run.output

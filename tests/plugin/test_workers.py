@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gpurt_core.environment import Environment
 from tests.plugin.conftest import RunSuite
-from tests.plugin.suite_runs import expected_of
+from tests.plugin.suite_runs import copy_suite, expected_of
 from tests.suites.counts.expected import IN_THIS_ORDER_ONLY
 
 MANY = """
@@ -79,6 +81,12 @@ def test_of_a_worker_that_dies_the_others_finish_what_is_left(
     assert "crashed" in run.output
     assert run.outcomes["test_dying.py::test_dies"][0] == "error"
     assert "gpurt: compile-only" in run.output
+    assert "incomplete: a worker died in test_dying.py::test_dies\n" in run.output
+    incomplete = [test for test, said in run.report["tests"].items() if said.get("incomplete")]
+    assert incomplete == ["test_dying.py::test_dies"]
+    assert run.count("registered") == sum(
+        run.count(name) for name in ("compiled", "loaded", "failed", "abandoned")
+    )
 
 
 def test_no_process_is_left_after_workers_died(run_files: RunSuite, tmp_path: Path) -> None:
@@ -110,3 +118,43 @@ def test_a_failed_kernel_is_looked_at_again_by_the_worker_that_had_it(run_files:
     assert {outcome for outcome, _ in run.outcomes.values()} == {"failed"}, run.output
     assert " 4 failed" in run.output
     assert "INTERNALERROR" not in run.output
+
+
+OPENCL = """
+import numpy, pyopencl, pytest
+
+@pytest.mark.parametrize("number", range(24))
+def test_builds(number, gpu_stats):
+    context = pyopencl.Context(pyopencl.get_platforms()[0].get_devices()[:1])
+    source = "__kernel void k(__global float* x) { x[0] = %d; }" % (number % 6)
+    program = pyopencl.Program(context, source).build()
+    queue = pyopencl.CommandQueue(context)
+    memory = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 4)
+    program.k(queue, (1,), None, memory)
+    gpu_stats.expect(obtained=1)
+"""
+
+
+def test_programs_of_opencl_are_built_once_by_all_workers_together(run_files: RunSuite) -> None:
+    for expected in (6, 0):
+        run = run_files({"test_opencl.py": OPENCL}, "-n", "3")
+        assert run.code == 0, run.output
+        assert run.count("compiled") == expected, run.output
+
+
+def test_on_a_terminal_it_is_seen_how_far_workers_are(tmp_path: Path) -> None:
+    suite = copy_suite("eighty", tmp_path)
+    command = f"{sys.executable} -m pytest --gpu-mode=compile-only -n 2 -p no:cacheprovider"
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        cwd=suite,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "GPURT"))},
+    )
+    assert done.returncode == 0, done.stdout
+    moving = re.findall(r"compiling kernels: (\d+) of (\d+), [\d.]+ per second", done.stdout)
+    assert moving, done.stdout
+    assert re.search(r"compiling kernels: \d+ of \d+ in [\d.]+ s", done.stdout)

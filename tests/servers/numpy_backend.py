@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from gpurt_core.compilation import CompilationError, LoadRefused
+from gpurt_core.compilation import ArtifactStore, CompilationError, LoadRefused
 from gpurt_core.errors import NoDevice
 from gpurt_core.servers import (
     Backend,
@@ -24,7 +24,7 @@ from gpurt_core.servers import (
     ServerOptions,
     hookimpl,
 )
-from gpurt_core.servers.options import ArtifactStore, NoStore
+from gpurt_core.servers.options import NoStore
 
 
 @dataclass(frozen=True, slots=True)

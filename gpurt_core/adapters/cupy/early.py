@@ -31,6 +31,9 @@ ENVIRONMENT_VARIABLE = "GPURT_NULL_DEVICE"
 STARTUP_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 """Put on `PYTHONPATH`, its `sitecustomize` is run by every interpreter."""
 
+SEAM_MODULE = "cupy.cuda.compiler"
+"""The module that has the one function that the seam replaces."""
+
 _TRIGGERS = ("cupy_backends.cuda.api.runtime", "cupy_backends.cuda.api.driver")
 """The first modules of CuPy that hold functions of CUDA: no other has looked at them yet."""
 
@@ -167,18 +170,26 @@ class EarlyInstaller:
         return [profile_for(p) if isinstance(p, str) else p for p in self._profiles]
 
 
-def startup_environment(
-    profiles: Sequence[DeviceProfile], environ: Mapping[str, str]
-) -> dict[str, str]:
-    """`environ` for a child process that is to have null devices of these profiles.
+def join_parent(module: ModuleType) -> None:
+    """A callback for `when_imported`: see `children.join_parent`."""
+    from gpurt_core.adapters.cupy.children import join_parent
 
-    What `PYTHONPATH` held stays on it, behind the startup folder; so a `sitecustomize` of the
-    user's runs, too.
+    join_parent(module)
+
+
+def startup_path(environ: Mapping[str, str]) -> dict[str, str]:
+    """The `PYTHONPATH` of child processes that are to run what is in the startup folder.
+
+    What it held stays on it, behind that folder; so a `sitecustomize` of the user's runs, too.
     """
     kept = environ.get("PYTHONPATH", "").split(os.pathsep)
     path = [STARTUP_FOLDER, *(entry for entry in kept if entry not in ("", STARTUP_FOLDER))]
-    return {
-        **environ,
-        "PYTHONPATH": os.pathsep.join(path),
-        ENVIRONMENT_VARIABLE: ",".join(profile.architecture for profile in profiles),
-    }
+    return {"PYTHONPATH": os.pathsep.join(path)}
+
+
+def startup_environment(
+    profiles: Sequence[DeviceProfile], environ: Mapping[str, str]
+) -> dict[str, str]:
+    """`environ` for a child process that is to have null devices of these profiles."""
+    names = ",".join(profile.architecture for profile in profiles)
+    return {**environ, **startup_path(environ), ENVIRONMENT_VARIABLE: names}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpurt_core.execution import KernelOutcome, StatisticsCollector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KernelReport:
     """What became of a kernel on one device."""
 

@@ -38,7 +38,13 @@ WORTH_STARTING = 6
 """From so many kernels on, processes are started: one takes 0.3 s to start, as long as two or three
 kernels take to compile."""
 
-_HIDDEN = ("GPURT_NULL_DEVICE", "PYTHONPATH", "PYTHONSTARTUP", "COVERAGE_PROCESS_START")
+_HIDDEN = (
+    "GPURT_NULL_DEVICE",
+    "GPURT_CHILDREN",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "COVERAGE_PROCESS_START",
+)
 
 
 class CompilePool:
@@ -61,9 +67,11 @@ class CompilePool:
 
     def expect(self, kernels: int) -> None:
         """Says that so many kernels are about to be compiled."""
+        if not self._is_mine():
+            return
         with self._lock:
             self._asked += kernels
-            if self._asked >= WORTH_STARTING and self._folder is None and self._is_mine():
+            if self._asked >= WORTH_STARTING and self._folder is None:
                 self._start()
 
     def lower(self, id: str, kernel: CudaKernel) -> CudaKernel:
@@ -89,11 +97,11 @@ class CompilePool:
 
     def close(self) -> None:
         """Ends the processes."""
+        if not self._is_mine():
+            return
         with self._lock:
             workers, self._workers = self._workers, []
             folder, self._folder = self._folder, None
-        if not self._is_mine():
-            return
         for worker in workers:
             worker.end()
         if folder is not None:

@@ -7,6 +7,7 @@ from an environment, if there is one, and from CuPy's own cache if there is none
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from gpurt_core.adapters.cupy import versions
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
@@ -27,18 +29,19 @@ from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
 from gpurt_core.adapters.cupy.options import with_absolute_folders
 from gpurt_core.adapters.cupy.pool import CompilePool
 from gpurt_core.adapters.cupy.request import KernelRequest
-from gpurt_core.adapters.cupy.sharing import ClaimSource, SharingCompiler
-from gpurt_core.adapters.cupy.target import ArtifactStore, CudaTarget
-from gpurt_core.compilation import KernelEvent, KernelLoader, usable_cpus
+from gpurt_core.adapters.cupy.target import CudaTarget
+from gpurt_core.compilation import (
+    ArtifactStore,
+    ClaimSource,
+    KernelEvent,
+    open_loader,
+    usable_cpus,
+)
 from gpurt_core.execution import KernelOutcome
 from gpurt_core.execution.overrides import republish
 
 if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.null_device import NullDevice
-
-_WAITING_THREADS = 32
-SEAM_MODULE = "cupy.cuda.compiler"
-"""The module that has the one function that the seam replaces."""
 
 
 class CupySeam:
@@ -63,8 +66,9 @@ class CupySeam:
         self._null_device = null_device
         self._parallelism = parallelism or usable_cpus()
         self._pool: CompilePool | None = None
+        self._share = math.ceil(self._parallelism / processes)
+        """How many of these may compile in this process."""
         self._claims = claims
-        self._processes = processes
         self._observer = observer or SeamObserver()
         self._devices: dict[int, SteeredDevice] = {}
         self._cached_devices: dict[int, SteeredDevice] = {}
@@ -77,6 +81,7 @@ class CupySeam:
         self._keys: KeyMaker | None = None
         self.kernels: dict[str, CudaKernel] = {}
         """Every kernel that was asked for, by its id."""
+        _seams.add(self)
 
     # Installing
 
@@ -91,7 +96,7 @@ class CupySeam:
 
         versions.require_supported(cupy, module)
         self._module, self._keys = module, KeyMaker(module)
-        self._pool = CompilePool(module, max(1, self._parallelism // self._processes))
+        self._pool = CompilePool(module, self._share)
         if not self.installed:
             fix_fusion_order()
         self._original = module._compile_module_with_cache
@@ -189,6 +194,12 @@ class CupySeam:
             import cupy
 
             cupy.clear_memo()
+
+    def _start_anew_in_child(self) -> None:
+        """After a fork: nobody will compile what the child queues, so it compiles at once."""
+        self._lock = threading.RLock()
+        if self.installed and self._store is not None:
+            self.eager = True
 
     # Kernels of an earlier run
 
@@ -357,14 +368,13 @@ class CupySeam:
         assert self._pool is not None
         assert self._store is not None
         load = partial(self._load_module, number)
-        if self._claims is None:
-            target = CudaTarget(self._pool, self._store, load, self.label_of)
-            return KernelLoader(target, parallelism=self._parallelism, on_settled=self._settled)
-        sharing = SharingCompiler(self._pool, self._store, self._claims, self._parallelism)
-        target = CudaTarget(sharing, self._store, load, self.label_of, sharing.release)
-        # Threads that wait for another process to compile something cost next to nothing.
-        threads = self._parallelism if self._processes == 1 else _WAITING_THREADS
-        return KernelLoader(target, parallelism=threads, on_settled=self._settled)
+        return open_loader(
+            CudaTarget(self._pool, self._store, load, self.label_of),
+            claims=self._claims,
+            parallelism=self._parallelism,
+            share=self._share,
+            on_settled=self._settled,
+        )
 
     def _load_module(self, number: int, id: str, artifact: CudaArtifact) -> Any:
         from cupy.cuda import Device, function
@@ -419,3 +429,15 @@ def _current_device() -> int:
     from cupy_backends.cuda.api import runtime
 
     return int(runtime.getDevice())
+
+
+_seams: WeakSet[CupySeam] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for seam in list(_seams):
+        seam._start_anew_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -5,22 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
-from gpurt_core.compilation import ArtifactCompiler, LoadRefused
-
-
-class ArtifactStore(Protocol):
-    """The part of an environment that a target uses: bytes by id."""
-
-    def artifact(self, id: str) -> bytes | None:
-        """What is kept under `id`."""
-
-    def store(
-        self, id: str, artifact: bytes, *, source: str | None = None, label: str = ""
-    ) -> bool:
-        """Keeps it; says whether it was kept."""
+from gpurt_core.compilation import ArtifactCompiler, ArtifactStore, LoadRefused
 
 
 @dataclass(eq=False)
@@ -51,16 +39,12 @@ class CudaTarget:
         store: ArtifactStore,
         load_module: Callable[[str, CudaArtifact], Any],
         label_of: Callable[[str], str],
-        on_handled: Callable[[str], object] = lambda id: None,
     ) -> None:
-        """`load_module` makes a module of an artifact on this device, or raises CuPy's error.
-        `on_handled` is told of each kernel that was stored, or refused.
-        """
+        """`load_module` makes a module of an artifact on this device, or raises CuPy's error."""
         self.compiler = compiler
         self._store = store
         self._load_module = load_module
         self._label_of = label_of
-        self._on_handled = on_handled
         self._on_device: dict[str, LoadedModule] = {}
         self._lock = threading.Lock()
 
@@ -75,9 +59,7 @@ class CudaTarget:
 
     def store(self, id: str, artifact: CudaArtifact, source: str | None) -> bool:
         """Keeps it in the environment."""
-        kept = self._store.store(id, artifact.encode(), label=self._label_of(id))
-        self._on_handled(id)
-        return kept
+        return self._store.store(id, artifact.encode(), label=self._label_of(id))
 
     def load(self, id: str, artifact: CudaArtifact) -> LoadedModule:
         """Loads it on the device; raises `LoadRefused`."""
@@ -88,7 +70,6 @@ class CudaTarget:
         try:
             loaded = LoadedModule(artifact, self._load_module(id, artifact))
         except Exception as error:
-            self._on_handled(id)
             label = self._label_of(id)
             raise LoadRefused(
                 f"the device refused {label}: {error}", kernel=label, cause=error

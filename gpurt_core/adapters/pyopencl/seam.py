@@ -29,14 +29,13 @@ from gpurt_core.adapters.pyopencl.programs import (
 )
 from gpurt_core.adapters.pyopencl.reads import watch_reads
 from gpurt_core.adapters.pyopencl.steering import Steering
-from gpurt_core.compilation import KernelEvent, KernelLoader
+from gpurt_core.compilation import ArtifactStore, ClaimSource, KernelEvent, open_loader
 from gpurt_core.execution import ServiceStream
 from gpurt_core.execution.overrides import republish
 from gpurt_core.servers.opencl import pocl, pyopencl_folder
 from gpurt_core.servers.opencl.devices import teach
 from gpurt_core.servers.opencl.keys import ClKernel, make_kernel
 from gpurt_core.servers.opencl.target import ClTarget
-from gpurt_core.servers.options import ArtifactStore
 
 
 class PyOpenCLSeam:
@@ -49,15 +48,19 @@ class PyOpenCLSeam:
         environment: ArtifactStore | None,
         parallelism: int | None,
         on_settled: Callable[[KernelEvent], object] | None,
+        claims: ClaimSource | None,
     ) -> None:
         self.reads = ReadMonitor()
         """Counts what is read back."""
         self._environment = environment
         self._parallelism = parallelism
         self._on_settled = on_settled
+        self._claims = claims
         self._steering = Steering()
         self._patches = Patches()
         self._loaders: dict[tuple[Any, ...], ProgramLoader] = {}
+        self._targets: dict[tuple[Any, ...], ClTarget] = {}
+        """Those that are kept in the environment."""
         self._original_build: Callable[..., Any] = pyopencl.Program.build
         self._lock = threading.RLock()
 
@@ -67,17 +70,19 @@ class PyOpenCLSeam:
         environment: ArtifactStore | None = None,
         parallelism: int | None = None,
         on_settled: Callable[[KernelEvent], object] | None = None,
+        claims: ClaimSource | None = None,
     ) -> Self:
         """Puts the seam into PyOpenCL, which it imports; raises `RuntimeError` if one is in.
 
         `parallelism` is how many programs compile at once, and `on_settled` is told of each as it
-        settles. Early is best: PoCL's folder is settled only before the first use of OpenCL.
+        settles; `claims` say who compiles what, of processes that share the environment. Early is
+        best: PoCL's folder is settled only before the first use of OpenCL.
         """
         if PyOpenCLSeam._current is not None:
             raise RuntimeError("a seam is installed in PyOpenCL already: uninstall it first")
         pocl.settle()
         pyopencl_folder.settle()
-        seam = cls(environment, parallelism, on_settled)
+        seam = cls(environment, parallelism, on_settled, claims)
         seam._put_in()
         PyOpenCLSeam._current = seam
         return seam
@@ -172,15 +177,21 @@ class PyOpenCLSeam:
         with self._lock:
             loader = self._loaders.get(kernel.devices)
             if loader is None:
-                target: Any = (
-                    PlainTarget() if self._environment is None else ClTarget(self._environment)
-                )
-                loader = self._loaders[kernel.devices] = KernelLoader(
-                    target, parallelism=self._parallelism, on_settled=self._on_settled
-                )
-        if isinstance(loader.target, ClTarget):
-            loader.target.expect(kernel.id, kernel)
+                loader = self._loaders[kernel.devices] = self._new_loader(kernel.devices)
+        if (target := self._targets.get(kernel.devices)) is not None:
+            target.expect(kernel.id, kernel)
         return loader
+
+    def _new_loader(self, devices: tuple[Any, ...]) -> ProgramLoader:
+        target: Any
+        if self._environment is None:
+            target, claims = PlainTarget(), None
+        else:
+            target = self._targets[devices] = ClTarget(self._environment)
+            claims = self._claims
+        return open_loader(
+            target, claims=claims, parallelism=self._parallelism, on_settled=self._on_settled
+        )
 
     def _build_plainly(
         self, context: Any, source: Any, options: Any, devices: Any, cache_dir: Any

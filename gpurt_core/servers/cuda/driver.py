@@ -23,9 +23,10 @@ from gpurt_core.adapters.cupy.options import with_absolute_folders
 from gpurt_core.adapters.cupy.request import KernelRequest
 from gpurt_core.adapters.cupy.target import CudaTarget, LoadedModule
 from gpurt_core.adapters.cupy.versions import require_supported
+from gpurt_core.compilation import ArtifactStore
 from gpurt_core.servers.arrays import ServerArray
 from gpurt_core.servers.kernels import Dimensions, Kernel, Launch, as_text
-from gpurt_core.servers.options import ArtifactStore, NoStore
+from gpurt_core.servers.options import NoStore
 
 _MILLISECOND = 1e-3
 _REFUSALS = ("INVALID_VALUE", "LAUNCH_OUT_OF_RESOURCES", "INVALID_IMAGE", "NOT_FOUND")

@@ -7,12 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from gpurt_core.compilation import ArtifactStore
 from gpurt_core.servers.arrays import ServerArray
 from gpurt_core.servers.kernels import Dimensions, Kernel, Launch, as_text
 from gpurt_core.servers.opencl.devices import fingerprint
 from gpurt_core.servers.opencl.keys import ClKernel, make_kernel
 from gpurt_core.servers.opencl.target import ClTarget, LoadedProgram
-from gpurt_core.servers.options import ArtifactStore
 
 _NANOSECOND = 1e-9
 _REFUSALS = (

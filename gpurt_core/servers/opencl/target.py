@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpurt_core.compilation import LoadRefused
+from gpurt_core.compilation import ArtifactStore, LoadRefused
 from gpurt_core.servers.opencl.artifact import ClArtifact
 from gpurt_core.servers.opencl.compiler import ClCompiler
 from gpurt_core.servers.opencl.keys import ClKernel
-from gpurt_core.servers.options import ArtifactStore, NoStore
+from gpurt_core.servers.options import NoStore
 
 
 class LoadedProgram:

@@ -1,6 +1,5 @@
 """A stand-in for the CUDA runtime and driver under CuPy: see `device`."""
 
-from gpurt_core.adapters.cupy.null_device.children import ChildNotes
 from gpurt_core.adapters.cupy.null_device.device import NullDevice
 from gpurt_core.adapters.cupy.null_device.profiles import (
     DeviceProfile,
@@ -10,7 +9,6 @@ from gpurt_core.adapters.cupy.null_device.profiles import (
 from gpurt_core.adapters.cupy.null_device.reads import ReadLimitExceeded, ReadMonitor
 
 __all__ = [
-    "ChildNotes",
     "DeviceProfile",
     "NullDevice",
     "ReadLimitExceeded",

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from gpurt_core.adapters.cupy.null_device import capsules, children, libraries, shim
+from gpurt_core.adapters.cupy.null_device import capsules, libraries, shim
 from gpurt_core.adapters.cupy.null_device.allocation_functions import AllocationFunctions
 from gpurt_core.adapters.cupy.null_device.array_functions import ArrayFunctions
 from gpurt_core.adapters.cupy.null_device.arrays import CudaArrays
@@ -133,7 +133,6 @@ class NullDevice:
         device = cls(profiles, runtime)
         device._replace(runtime, driver)
         cls._installed = device
-        children.leave_note_at_exit()
         libraries.watch(runtime.runtimeGetVersion() // 1000)
         return device
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from gpurt_core.adapters.cupy.null_device.guard import host_memory
@@ -59,6 +59,8 @@ class ReadMonitor:
     def __init__(self) -> None:
         self.limit: int | None = None
         """How many reads are allowed since `begin`; None is any number."""
+        self.on_next: Callable[[], object] | None = None
+        """Is called after the next read that counts, once."""
         self._lock = lock_held_over_forks()
         self._count = 0
         self._start = 0
@@ -106,6 +108,9 @@ class ReadMonitor:
             self._count += 1
             reads, limit = self._count - self._start, self.limit
         self._of_thread.count = self.count_for_thread() + 1
+        if (on_next := self.on_next) is not None:
+            self.on_next = None
+            on_next()
         if limit is not None and reads > limit:
             raise ReadLimitExceeded(reads, limit)
         if limit is not None and size > _LARGE:

@@ -1,7 +1,8 @@
 """Runs at the start of every interpreter that has this folder on PYTHONPATH.
 
-It prepares the null devices that GPURT_NULL_DEVICE asks for, which costs little until something
-imports CuPy, and then runs the `sitecustomize` that this one hides.
+It prepares the null devices that GPURT_NULL_DEVICE asks for, and the sharing that GPURT_CHILDREN
+asks for, which costs little until something imports CuPy, and then runs the `sitecustomize` that
+this one hides.
 """
 
 import importlib.machinery
@@ -12,15 +13,18 @@ import sys
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _prepare_null_device(architectures: str) -> None:
+def _prepare(architectures: str, parent: str) -> None:
     names = [name.strip() for name in architectures.split(",") if name.strip()]
-    if not names:
+    if not names and not parent:
         return
     if importlib.util.find_spec("gpurt_core") is None:  # a checkout that is not installed
         sys.path.append(os.path.normpath(os.path.join(_HERE, *[os.pardir] * 4)))
-    from gpurt_core.adapters.cupy.early import EarlyInstaller
+    from gpurt_core.adapters.cupy import early
 
-    EarlyInstaller(names)
+    if names:
+        early.EarlyInstaller(names)
+    if parent:
+        early.when_imported(early.SEAM_MODULE, early.join_parent)
 
 
 def _run_hidden() -> None:
@@ -33,5 +37,5 @@ def _run_hidden() -> None:
     spec.loader.exec_module(module)
 
 
-_prepare_null_device(os.environ.get("GPURT_NULL_DEVICE", ""))
+_prepare(os.environ.get("GPURT_NULL_DEVICE", ""), os.environ.get("GPURT_CHILDREN", ""))
 _run_hidden()

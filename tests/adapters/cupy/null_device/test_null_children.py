@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from gpurt_core.adapters.cupy.early import startup_environment
-from gpurt_core.adapters.cupy.null_device import ChildNotes, profile_for
+from gpurt_core.adapters.cupy.null_device import profile_for
 
 Script = Callable[..., str]
 
@@ -70,25 +69,6 @@ def test_processes_of_every_start_method_compute_on_it(run_python: Script, tmp_p
         environment,
     )
     assert output == "[(3, '90'), (4, '90')]\n" * 3
-
-
-def test_children_that_read_or_miss_something_leave_a_note(
-    run_python: Script, tmp_path: Path
-) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    notes = ChildNotes(folder)
-    environment = startup_environment([profile_for("sm_80")], {})
-    environment["GPURT_CHILD_NOTES"] = f"{os.getpid()}:{folder}"
-    quiet = "import cupy; cupy.zeros(3)"
-    run_python(quiet, environment)
-    assert notes.new() == []
-    reads = "import cupy; x = cupy.zeros(3); x.get(); x.get()"
-    run_python(reads, environment)
-    assert [(note.reads, note.absences) for note in notes.new()] == [(2, ())]
-    assert notes.new() == []
-    run_python(reads, {**environment, "GPURT_CHILD_NOTES": ""})
-    assert notes.new() == []
 
 
 def test_exceptions_reach_the_thread_that_they_belong_to(on_null_device: Script) -> None:
