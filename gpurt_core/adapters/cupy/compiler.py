@@ -1,12 +1,16 @@
 """Compiling one kernel as CuPy would: the same compiler, options and bytes.
 
+One thing may differ: where a header defines something of internal linkage, as those of libcu++ do,
+NVRTC puts the file name of the source into the names of these symbols, and CuPy's is another one on
+each machine.
+
 What plain CuPy would raise comes as the cause of a `CompilationError`.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,9 +20,10 @@ from gpurt_core.adapters.cupy.keys import KernelKey
 from gpurt_core.adapters.cupy.request import KernelRequest
 from gpurt_core.errors import CompilationError
 
-_FOLDER = "/nonexistent/gpurt"
-"""Where a source claims to be, as NVRTC asks. It must not exist: NVRTC looks for headers beside the
-source, and CuPy's is in a fresh temporary folder with nothing beside it."""
+_PATH = "/nonexistent/gpurt/kernel.cu"
+"""Where a source claims to be, as NVRTC asks. The folder must not exist: NVRTC looks for headers
+beside the source, and CuPy's is in a fresh temporary folder with nothing beside it. Always the same
+name: headers that were kept are only found again by it."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +50,19 @@ class CudaCompiler:
         *,
         target: Callable[[str], tuple[str, str]] | None = None,
         precompiled_headers: str | None = None,
+        read_ahead: Sequence[str] = (),
     ) -> None:
         """`compiler` is the module `cupy.cuda.compiler`.
 
         `target` gives the option and the kind of image for an architecture, as CuPy would choose
         them; `precompiled_headers` is a folder of this process's own, in which NVRTC keeps the
-        headers that it has read: the images are the same bytes.
+        headers that it has read, those of `read_ahead` before others: the images are the same
+        bytes (see `precompiled`).
         """
         self._compiler = compiler
         self._target = target or compiler._get_arch_for_options_for_nvrtc
         self._precompiled_headers = precompiled_headers
+        self._read_ahead = tuple(f"--pre-include={name}" for name in read_ahead)
 
     def lower(self, id: str, kernel: CudaKernel) -> CudaKernel:
         """CUDA has one step."""
@@ -77,7 +85,7 @@ class CudaCompiler:
         self, id: str, request: KernelRequest, options: tuple[str, ...], log: io.StringIO
     ) -> tuple[bytes, dict[str, str]]:
         if request.backend == "nvrtc":
-            return self._nvrtc(id, request, options, log)
+            return self._nvrtc(request, options, log)
         separate = self._compiler._is_cudadevrt_needed(options)
         image = self._compiler.compile_using_nvcc(
             request.source,
@@ -91,28 +99,26 @@ class CudaCompiler:
         return image, {}
 
     def _nvrtc(
-        self, id: str, request: KernelRequest, options: tuple[str, ...], log: io.StringIO
+        self, request: KernelRequest, options: tuple[str, ...], log: io.StringIO
     ) -> tuple[bytes, dict[str, str]]:
-        # Headers that were kept are only found again by a source of the same name.
-        path = f"{_FOLDER}/{id if self._precompiled_headers is None else 'kernel'}.cu"
         flag, method = self._target(request.arch)
         separate = self._compiler._is_cudadevrt_needed(options)
         options = (*options, flag)
         headers: Any = ()
         names: Any = ()
         if request.jitify:
-            options, headers, names = self._compiler._jitify_prep(request.source, options, path)
+            options, headers, names = self._compiler._jitify_prep(request.source, options, _PATH)
         else:
             options = (*options, "--device-as-default-execution-space", *self._keeping())
         program = self._compiler._NVRTCProgram(
-            request.source, path, headers, names, request.name_expressions or None, method
+            request.source, _PATH, headers, names, request.name_expressions or None, method
         )
         image, mapping = program.compile(options, log)
         return self._linked(image) if separate else image, mapping or {}
 
     def _keeping(self) -> tuple[str, ...]:
         folder = self._precompiled_headers
-        return () if folder is None else ("--pch", f"--pch-dir={folder}")
+        return () if folder is None else ("--pch", f"--pch-dir={folder}", *self._read_ahead)
 
     def _linked(self, image: bytes) -> bytes:
         """Relocatable code becomes a module with the device's own runtime library."""

@@ -59,9 +59,7 @@ class SteeredDevice:
         loader: ModuleLoader,
         null_device: NullDevice | None,
         on_reached: Callable[[str, CudaKernel], object],
-        on_loading: Callable[[int], object],
     ) -> None:
-        """`on_loading` is told how many kernels a load may have to compile."""
         self.number = number
         self.loader = loader
         self.null_device = null_device
@@ -74,7 +72,6 @@ class SteeredDevice:
         """Kernel id to the functions that were taken from it before it was compiled."""
         self._service = f"cuda:{number}"
         self._on_reached = on_reached
-        self._on_loading = on_loading
         self._check_launch: Callable[..., None] | None = None
 
     def verdict(self, stream: Any) -> LaunchMode:
@@ -98,7 +95,6 @@ class SteeredDevice:
         """Loads a kernel that was reached; raises what CuPy would raise."""
         __tracebackhide__ = True
         self._on_reached(id, kernel)
-        self._on_loading(self.loader.queued_count + 1)
         try:
             loaded: LoadedModule = self.loader.load(id, kernel)
             return loaded

@@ -1,8 +1,9 @@
 """Compiling in processes of its own: NVRTC does little in parallel within one process.
 
-The pool starts when a batch is long enough to pay for it, once per session, and ends with it. Each
-process keeps the headers that it has read in a folder of its own, so that the next kernel does not
-read them again. A process that dies is replaced, and its kernel tried again once.
+The pool starts once there is enough to compile to pay for it, while the rest is still gathered;
+once per session, and it ends with that. Each process keeps the headers that it has read in a folder
+of its own, so that the next kernel does not read them again; it reads those of the first kernel as
+soon as it has started. A process that dies is replaced, and its kernel tried again once.
 """
 
 from __future__ import annotations
@@ -32,11 +33,20 @@ from gpurt_core.adapters.cupy.compile_worker import (
 )
 from gpurt_core.adapters.cupy.compiler import CudaCompiler, CudaKernel
 from gpurt_core.adapters.cupy.payload import encode_kernel
+from gpurt_core.adapters.cupy.precompiled import headers_to_keep
+from gpurt_core.compilation import usable_cpus
 from gpurt_core.errors import CompilationError
 
 WORTH_STARTING = 6
-"""From so many kernels on, processes are started: one takes 0.3 s to start, as long as two or three
-kernels take to compile."""
+"""From so many kernels on, processes are worth starting: one takes 0.3 s to start, as long as two
+or three kernels take to compile."""
+
+_KEPT_BYTES = 2**30
+"""How much each process keeps of headers, at most: those of libcu++ are 250 MB."""
+_PART_OF_DISK = 8
+"""All together keep no more than this part of what is free."""
+_PIPE_BYTES = 32 * 2**10
+"""What fits into a pipe that nobody reads yet."""
 
 _HIDDEN = (
     "GPURT_NULL_DEVICE",
@@ -60,19 +70,18 @@ class CompilePool:
         self._workers: list[_Worker] = []
         self._folder: Path | None = None
         self._lock = threading.Lock()
-        self._asked = 0
         self.seconds: dict[str, float] = {}
         """Kernel id to how long it took to compile, waiting aside."""
         self._owner = os.getpid()
 
-    def expect(self, kernels: int) -> None:
-        """Says that so many kernels are about to be compiled."""
+    def start(self, kernel: CudaKernel) -> None:
+        """Starts the processes, which is not waited for: they are about to compile kernels like
+        this one."""
         if not self._is_mine():
             return
         with self._lock:
-            self._asked += kernels
-            if self._asked >= WORTH_STARTING and self._folder is None:
-                self._start()
+            if self._folder is None:
+                self._start(kernel)
 
     def lower(self, id: str, kernel: CudaKernel) -> CudaKernel:
         """CUDA has one step."""
@@ -111,31 +120,43 @@ class CompilePool:
         """A forked child has its parent's pipes, and must not use them."""
         return os.getpid() == self._owner
 
-    def _start(self) -> None:
+    def _start(self, kernel: CudaKernel) -> None:
         try:
             self._folder = Path(tempfile.mkdtemp(prefix="gpurt-compiling-"))
             for number in range(self._size):
-                self._add_worker(number)
+                self._add_worker(number).rehearse(self._job(kernel))
         except OSError:  # no room for files or processes: threads of this process will do
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder = None
         atexit.register(self.close)
 
-    def _add_worker(self, number: int) -> None:
+    def _add_worker(self, number: int) -> _Worker:
         assert self._folder is not None
-        worker = _Worker(self._folder / str(number))
+        free = shutil.disk_usage(self._folder).free
+        most = min(_KEPT_BYTES, free // _PART_OF_DISK // usable_cpus())
+        worker = _Worker(self._folder / str(number), most)
         self._workers.append(worker)
         self._idle.put(worker)
+        return worker
 
-    def _compile(self, kernel: CudaKernel) -> CudaArtifact | None:
-        """The artifact; `None` where it is to be compiled here, for its error."""
+    def _job(self, kernel: CudaKernel) -> bytes:
         job = {
             "kernel": encode_kernel(kernel),
             "target": self._target(kernel.request.arch),
-            "keep_headers": self._keep_headers and not kernel.key.headers.findings,
+            "headers": self._headers_to_keep(kernel),
         }
-        text = json.dumps(job).encode()
+        return json.dumps(job).encode()
+
+    def _headers_to_keep(self, kernel: CudaKernel) -> tuple[str, ...] | None:
+        """See `headers_to_keep`; `None` also for a user's own, which may change."""
+        if not self._keep_headers or kernel.key.headers.findings:
+            return None
+        return headers_to_keep(kernel.request.source)
+
+    def _compile(self, kernel: CudaKernel) -> CudaArtifact | None:
+        """The artifact; `None` where it is to be compiled here, for its error."""
+        text = self._job(kernel)
         for _attempt in range(2):
             worker = self._idle.get()
             answer = worker.ask(text)
@@ -173,16 +194,19 @@ def _can_travel(kernel: CudaKernel) -> bool:
 class _Worker:
     """One process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most: int) -> None:
+        """`most` is how much it keeps of headers (bytes)."""
         self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)  # of one that died in the middle
         folder.mkdir()
         self._ready = False
+        self._owed = 0
+        """Answers that nobody waits for."""
         environment = {name: text for name, text in os.environ.items() if name not in _HIDDEN}
         paths = os.pathsep.join(path for path in sys.path if path and os.path.isdir(path))
         script = str(Path(__file__).with_name("compile_worker.py"))
         self._process = subprocess.Popen(
-            [sys.executable, "-s", script, str(folder)],
+            [sys.executable, "-s", script, str(folder), str(most)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -190,6 +214,13 @@ class _Worker:
             cwd=folder,
             start_new_session=True,  # an interrupt at the terminal is the parent's to handle
         )
+
+    def rehearse(self, content: bytes) -> None:
+        """Has it do this once it has started, for practice."""
+        assert self._process.stdin is not None
+        if len(content) < _PIPE_BYTES:
+            write_message(self._process.stdin, 0, content)
+            self._owed += 1
 
     def ask(self, content: bytes) -> tuple[int, bytes] | None:
         """Its answer; `None` when it is dead."""
@@ -199,6 +230,9 @@ class _Worker:
             if not self._ready:
                 hello = read_message(self._process.stdout)
                 self._ready = hello is not None and hello[0] == READY
+            while self._ready and self._owed:
+                self._owed -= 1
+                self._ready = read_message(self._process.stdout) is not None
             if self._ready:
                 write_message(self._process.stdin, 0, content)
                 return read_message(self._process.stdout)

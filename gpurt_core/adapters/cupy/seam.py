@@ -27,7 +27,7 @@ from gpurt_core.adapters.cupy.headers import HeaderSet
 from gpurt_core.adapters.cupy.keys import KernelKey, KeyMaker
 from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
 from gpurt_core.adapters.cupy.options import with_absolute_folders
-from gpurt_core.adapters.cupy.pool import CompilePool
+from gpurt_core.adapters.cupy.pool import WORTH_STARTING, CompilePool
 from gpurt_core.adapters.cupy.request import KernelRequest
 from gpurt_core.adapters.cupy.target import CudaTarget
 from gpurt_core.compilation import (
@@ -81,6 +81,9 @@ class CupySeam:
         self._keys: KeyMaker | None = None
         self.kernels: dict[str, CudaKernel] = {}
         """Every kernel that was asked for, by its id."""
+        self._looked_up: set[str] = set()
+        self._missing = 0
+        """How many of these the store had not, as far as they were counted."""
         _seams.add(self)
 
     # Installing
@@ -141,8 +144,6 @@ class CupySeam:
 
     def compile_queued(self) -> None:
         """Compiles what is queued, device by device."""
-        if self._pool is not None:
-            self._pool.expect(self.queued_count)
         for device in list(self._devices.values()):
             if device.loader.queued_count:
                 device.loader.compile_queued()
@@ -353,11 +354,11 @@ class CupySeam:
         assert self._pool is not None
         if own_cache:
             cached = CachedLoader(self._module, self._settled)
-            device = SteeredDevice(number, cached, None, self._reached, lambda kernels: None)
+            device = SteeredDevice(number, cached, None, self._tell_reached)
             device.eager = True
             return device
-        loader, expect = self._new_loader(number), self._pool.expect
-        device = SteeredDevice(number, loader, self._null_device, self._reached, expect)
+        loader = self._new_loader(number)
+        device = SteeredDevice(number, loader, self._null_device, self._reached)
         device.eager = self._eager
         return device
 
@@ -406,8 +407,21 @@ class CupySeam:
 
     # What it tells
 
-    def _reached(self, id: str, kernel: CudaKernel) -> None:
+    def _tell_reached(self, id: str, kernel: CudaKernel) -> None:
         self._observer.reached(id, kernel.label)
+
+    def _reached(self, id: str, kernel: CudaKernel) -> None:
+        """Has processes started as soon as there is enough to compile for them."""
+        self._tell_reached(id, kernel)
+        if id in self._looked_up:
+            return
+        self._looked_up.add(id)
+        assert self._store is not None
+        assert self._pool is not None
+        if self._missing < WORTH_STARTING and self._store.artifact(id) is None:
+            self._missing += 1
+            if self._missing == WORTH_STARTING:
+                self._pool.start(kernel)
 
     def _settled(self, event: KernelEvent) -> None:
         kernel = self.kernels[str(event.id)]
