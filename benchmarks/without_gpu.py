@@ -39,26 +39,34 @@ def main() -> None:
         Path(folder, "test_many.py").write_text(SUITE)
         Path(folder, "empty").mkdir()
 
+        environment = {
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "",  # compiled once, as installed packages are
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # no other plugin's noise
+        }
+
         def run(*arguments: str) -> None:
             subprocess.run(
                 [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
                 cwd=folder,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # as installed packages are
+                env=environment,
                 stdout=subprocess.DEVNULL,
                 check=False,
             )
 
+        def run_with(*arguments: str) -> None:
+            run("-p", "pytest_gpurt.plugin", *arguments)
+
         start = measure(
-            {"without": lambda: run("-p", "no:gpurt", "empty"), "with": lambda: run("empty")},
+            {"without": lambda: run("empty"), "with": lambda: run_with("empty")},
             rounds=3 * ROUNDS,
         )
         show("pytest's start", start, unit="ms")
         print(f"  difference: {(start['with'] - start['without']) * 1e3:.1f} ms\n")
-        tests = measure(
-            {"without": lambda: run("-p", "no:gpurt", "."), "with": lambda: run(".")}, rounds=ROUNDS
-        )
+        tests = measure({"without": lambda: run("."), "with": lambda: run_with(".")}, rounds=ROUNDS)
         show(f"{TESTS} tests", tests, unit="ms")
-        each = (tests["with"] - tests["without"]) / TESTS
+        started = start["with"] - start["without"]
+        each = (tests["with"] - tests["without"] - started) / TESTS
         print(f"  difference: {each * 1e6:.1f} us per test\n")
 
 

@@ -48,6 +48,8 @@ class TerminalHooks:
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Some lines, where there is something to say."""
+        if self._run.accounting is None and not self._run.workers.entries:
+            return
         result = self._run.result
         for failure in result.failures:
             _show_failure(terminalreporter, failure)

@@ -50,6 +50,7 @@ def run_suite(
     *arguments: str,
     environment: dict[str, str] | None = None,
     mode: str | None = "compile-only",
+    with_report: bool = True,
 ) -> SuiteRun:
     """Runs pytest in the folder of a suite."""
     report = suite / "report.json"
@@ -59,8 +60,10 @@ def run_suite(
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=short"]
     if mode is not None:
         command += [f"--gpu-mode={mode}"]
+    if with_report:
+        command += ["--gpu-report=report.json"]
     done = subprocess.run(
-        [*command, "--gpu-report=report.json", *arguments],
+        [*command, *arguments],
         cwd=suite,
         env={**inherited, **(environment or {})},
         capture_output=True,

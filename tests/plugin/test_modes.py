@@ -120,11 +120,20 @@ def pytest_sessionfinish(session):
     names = [name for name, _ in session.config.pluginmanager.list_name_plugin()]
     assert "gpurt-watch" in names
     assert "gpurt-scopes" not in names
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    import sys
+    mine = sorted(name for name in sys.modules if name.startswith("gpurt_core."))
+    print("of the core:", *mine)
 """
 
 
-def test_a_suite_without_gpu_code_has_no_hooks_around_its_fixtures(run_files: RunSuite) -> None:
+def test_a_suite_without_gpu_code_has_no_hooks_around_its_tests(run_files: RunSuite) -> None:
+    """And nothing is imported for it but what waits for an import."""
     files = {"conftest.py": NOTHING, "test_plain.py": "def test_one(tmp_path): pass"}
-    run = run_files(files, mode=None)
+    run = run_files(files, mode=None, with_report=False)
+    of_the_core = "gpurt_core.adapters gpurt_core.adapters.cupy gpurt_core.adapters.cupy.early"
+    assert f"of the core: {of_the_core}\n" in run.output, run.output
     assert "INTERNALERROR" not in run.output
     assert "1 passed" in run.output
