@@ -44,7 +44,12 @@ class BatchHooks:
             self._run.queue.flush(force=True)
             raise
         if self._run.gathers and not session.config.option.collectonly:
-            self._finish(session)
+            self._run.finishing = True
+            try:
+                self._finish(session)
+            except KeyboardInterrupt:
+                if self._run.finishing:  # nobody but the user has said so
+                    raise
         return result
 
     def _finish(self, session: pytest.Session) -> None:

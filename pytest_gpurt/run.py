@@ -57,6 +57,8 @@ class GpuRun:
         """The running test."""
         self.collected = False
         """Whether collection is over."""
+        self.finishing = False
+        """Whether what is left is being compiled, and nobody has said to stop that."""
         self.always_eager = False
         """Whether every test that runs now compiles its kernels where they are asked for."""
         self.eager_tests: set[str] = set()

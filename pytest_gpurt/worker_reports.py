@@ -21,6 +21,8 @@ class WorkerReports:
         self._run = run
         self.heard: dict[Any, dict[str, list[Counts]]] = {}
         """Worker to what its tests had counted, in case no more is heard of it."""
+        self.stop: str | None = None
+        """See `stop_claim`."""
         self.progress = CompileProgress(run, self._tests_are_done)
 
     @pytest.hookimpl(wrapper=True)
@@ -32,10 +34,15 @@ class WorkerReports:
             return (yield)
 
     def _tests_are_done(self) -> bool:
-        """Whether no worker has more than its last test left."""
+        """Whether no worker has more than its last test left; has workers stop where they should.
+
+        pytest-xdist waits for them, whatever they do after their tests.
+        """
         plugin: Any = self._run.config.pluginmanager.get_plugin("dsession")
-        scheduler = getattr(plugin, "sched", None)
-        return bool(getattr(scheduler, "tests_finished", False))
+        environment = self._run.environment
+        if getattr(plugin, "shouldstop", False) and self.stop is not None and environment:
+            environment.claim(self.stop)  # held for as long as this process lives
+        return bool(getattr(getattr(plugin, "sched", None), "tests_finished", False))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

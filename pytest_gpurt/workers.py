@@ -6,7 +6,9 @@ when it ended, which is what is left of a worker that dies.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import _thread
+import time
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,10 +22,17 @@ from pytest_gpurt.results import (
 )
 
 if TYPE_CHECKING:
+    from gpurt_core.adapters.cupy.observer import KernelReport
     from pytest_gpurt.run import GpuRun
     from pytest_gpurt.worker_reports import WorkerReports
 
 _KEY = "gpurt"
+_LOOK_SECONDS = 0.5
+
+
+def stop_claim(workerinput: Mapping[str, Any]) -> str:
+    """What the process that runs pytest claims when its workers are to stop."""
+    return f"stop:{workerinput['testrunuid']}"
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -45,10 +54,24 @@ class WorkerHooks:
 
 
 class CountsHooks:
-    """In a worker that counts: sends, with each test, what it has counted."""
+    """In a worker that counts: sends, with each test, what it has counted; stops when it should."""
 
     def __init__(self, run: GpuRun) -> None:
         self._run = run
+        self._stop = stop_claim(run.config.workerinput)  # type: ignore[attr-defined]
+        self._looked = 0.0
+        assert run.journal is not None
+        run.journal.listeners.append(self._look)
+
+    def _look(self, report: KernelReport) -> None:
+        """The process that runs pytest has no way to end a batch of a worker's, but this one."""
+        now, environment = time.monotonic(), self._run.environment
+        if environment is None or not self._run.finishing or now - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = now
+        if environment.is_claimed(self._stop):
+            self._run.finishing = False
+            _thread.interrupt_main()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -78,6 +101,7 @@ class ControllerHooks:
 
             self._reports = WorkerReports(self._run)
             self._run.config.pluginmanager.register(self._reports, "gpurt-worker-reports")
+        self._reports.stop = stop_claim(node.workerinput)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -133,6 +134,16 @@ def test_a_failure_ends_a_run_that_is_to_end_with_it(run_files: RunSuite) -> Non
         assert run.code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED), run.output
         assert workers or "gathered and not compiled" in run.output, run.output
         assert "INTERNALERROR" not in run.output
+
+
+def test_workers_stop_compiling_when_the_run_ends_early(run_files: RunSuite) -> None:
+    many = KERNELS.replace("range(16)", "range(400)").replace(
+        "    for n in", "    assert number != 390\n    for n in"
+    )
+    run = run_files({"test_many.py": many}, "-x", "-n", "2")
+    assert "INTERNALERROR" not in run.output
+    left = re.search(r"(\d+) kernels gathered and not compiled", run.output)
+    assert left, run.output
+    assert 0 < int(left[1]) < 400
     whole = run_files({"test_many.py": KERNELS}, "-n", "2")
     assert whole.code == 0
-    assert whole.count("compiled") <= 16
