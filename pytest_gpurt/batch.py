@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gpurt_core.compilation.sharing import KERNEL_CLAIM
+from pytest_gpurt.forgetting import forget_reports
 from pytest_gpurt.outcomes import forget_instance
 from pytest_gpurt.progress import CompileProgress
 from pytest_gpurt.scopes import fixture_name
@@ -72,8 +73,10 @@ class BatchHooks:
         if self._run.frameworks.cupy is None or len(set(self._run.options.architectures)) < 2:
             return
         assert self._run.accounting is not None
+        assert self._run.journal is not None
         with self._run.accounting.counting_to_fixture(OTHER_ARCHITECTURES):
-            self._run.frameworks.cupy.queue_for_other_architectures()
+            failed = {failure.id for failure in self._run.journal.failures()}
+            self._run.frameworks.cupy.queue_for_other_architectures(failed)
 
     def _help(self) -> None:
         """Compiles what others have gathered and nobody compiles: other workers, that still run
@@ -139,18 +142,24 @@ class BatchHooks:
         if self._again:
             vars(report)["gpurt_again"] = True
         if getattr(report, "gpurt_again", False) and report.when == "setup":
-            _forget(self._run.config, report.nodeid)
+            forget_reports(self._run.config, report.nodeid)
         return (yield)
 
     def _settle_failures(self) -> None:
-        """What tests made of a failing kernel when they ran eagerly is their own result."""
+        """What tests made of a failing kernel when they ran eagerly is their own result.
+
+        What they would make of it on another architecture is not known.
+        """
         assert self._run.journal is not None
         eager = self._run.eager_tests
-        self._run.unhandled = [
-            failure
-            for failure in self._run.journal.failures()
-            if not any(name in eager for name in failure.reached_by)
-        ]
+        for failure in self._run.journal.failures():
+            if failure.reached_by == (OTHER_ARCHITECTURES,):
+                self._run.notes.append(
+                    f"{failure.label} does not compile for sm_{failure.arch}: --gpu-arch=sm_"
+                    f"{failure.arch} alone shows what its tests make of that"
+                )
+            elif not any(name in eager for name in failure.reached_by):
+                self._run.unhandled.append(failure)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
@@ -172,13 +181,3 @@ def _names_of(item: pytest.Item) -> set[str]:
 def _is_worker(plugin: object) -> bool:
     """The part of pytest-xdist that sends reports from a worker, which says of which test."""
     return hasattr(plugin, "item_index") and hasattr(plugin, "sendevent")
-
-
-def _forget(config: pytest.Config, nodeid: str) -> None:
-    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None:
-        return
-    for category, reports in list(reporter.stats.items()):
-        kept = [report for report in reports if getattr(report, "nodeid", None) != nodeid]
-        if len(kept) != len(reports):
-            reporter.stats[category] = kept

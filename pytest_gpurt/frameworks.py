@@ -148,7 +148,7 @@ class Frameworks:
         except UnsupportedCuPy as error:
             if run.options.mode is None:
                 return  # a run that did not ask for anything goes on without counting
-            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+            run.refuse(str(error))
         self.cupy = seam
         self._optimizing = OptimizingSeam()
         self._optimizing.install()
@@ -179,13 +179,12 @@ class Frameworks:
             except module.CompileException:
                 version = ".".join(map(str, module._get_nvrtc_version()))
                 reason = f"NVRTC {version}, which is installed, does not compile for {name}"
-                pytest.exit(f"--gpu-arch: {reason}", returncode=pytest.ExitCode.USAGE_ERROR)
+                self._run.refuse(f"--gpu-arch: {reason}")
             except Exception as error:
                 why = str(error).splitlines()[0]
-                pytest.exit(
+                self._run.refuse(
                     f"NVRTC, the compiler of CUDA, cannot be used: {why}; "
-                    "pip install 'pytest-gpurt[cuda13]' brings it",
-                    returncode=pytest.ExitCode.USAGE_ERROR,
+                    "pip install 'pytest-gpurt[cuda13]' brings it"
                 )
 
 

@@ -25,6 +25,8 @@ class KernelFailure:
     log: str
     reached_by: tuple[str, ...]
     """Tests, fixtures and whatever else counts, by name."""
+    arch: str = ""
+    """Compute capability without its dot, where it is known."""
 
 
 @dataclass
@@ -37,6 +39,8 @@ class KernelJournal(SeamObserver):
     """Kernel id to what people call it."""
     reached_by: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     """Kernel id to the names of what reached it, in order."""
+    arches: dict[str, str] = field(default_factory=dict)
+    """Kernel id to what it was compiled for, of those that do not compile."""
     failed: dict[str, str] = field(default_factory=dict)
     """Kernel id to what the compiler said of one that does not compile."""
     seconds: float = 0.0
@@ -79,6 +83,7 @@ class KernelJournal(SeamObserver):
                     self.reached_by[report.id][collector.name] = None
             if report.outcome is KernelOutcome.FAILED:
                 self.failed[report.id] = report.log or ""
+                self.arches[report.id] = report.arch
             elif report.outcome is not KernelOutcome.ABANDONED:
                 self.failed.pop(report.id, None)
         for listener in list(self.listeners):
@@ -127,7 +132,11 @@ class KernelJournal(SeamObserver):
             chosen = list(self.failed) if ids is None else [id for id in ids if id in self.failed]
             return [
                 KernelFailure(
-                    id, self.labels.get(id, "?"), self.failed[id], tuple(self.reached_by[id])
+                    id,
+                    self.labels.get(id, "?"),
+                    self.failed[id],
+                    tuple(self.reached_by[id]),
+                    self.arches.get(id, ""),
                 )
                 for id in chosen
             ]

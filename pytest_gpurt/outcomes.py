@@ -8,6 +8,8 @@ more, with each kernel compiled where it is asked for, and that run is its resul
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import unittest
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,8 @@ class OutcomeHooks:
         self._first_attempt = False
         self._failed_unread = False
         self._absences_before = 0
+        self._broken: dict[str, str] = {}
+        """Packages whose import has failed, and for want of what."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -93,11 +97,19 @@ class OutcomeHooks:
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """A module that cannot be imported for want of something is skipped, and says of what."""
+        before = len(self._absences)
         report = yield
+        if not self._run.discards or not report.failed:
+            return report
+        packages, new = _packages_in(str(report.longrepr)), self._absences[before:]
         # What failed to be imported half-way fails in another way for whoever imports it next.
-        if self._run.discards and report.failed and self._absences and _is_import(report):
+        reason = (
+            new[0] if new else next(filter(None, map(self._broken.get, sorted(packages))), None)
+        )
+        if reason is not None and _is_import(report):
+            self._broken |= dict.fromkeys(packages - self._broken.keys(), reason)
             report.outcome = "skipped"
-            report.longrepr = (str(collector.path), 1, f"Skipped: {self._absences[0]}")
+            report.longrepr = (str(collector.path), 1, f"Skipped: {reason}")
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -137,6 +149,18 @@ def forget_instance(item: pytest.Item) -> None:
     if isinstance(item, pytest.Function) and cls and not issubclass(cls, unittest.TestCase):
         vars(item).pop("_instance", None)
         vars(item).pop("_obj", None)
+
+
+_IMPORTED = re.compile(
+    r"(?:site|dist)-packages/(\w+)|^[E>\s]*(?:from|import)\s+(\w+)|import name .* from '(\w+)",
+    re.MULTILINE,
+)
+
+
+def _packages_in(text: str) -> set[str]:
+    """The packages, not of Python itself, that an error of an import speaks of."""
+    names = {name for match in _IMPORTED.finditer(text) for name in match.groups() if name}
+    return names - sys.stdlib_module_names - {"_pytest", "pytest", "pluggy", "numpy"}
 
 
 def _is_import(report: pytest.CollectReport) -> bool:

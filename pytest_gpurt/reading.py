@@ -110,6 +110,8 @@ class ReadingHooks:
         self._before_attempt = self._reads
         self.listen_to_children()
         self.children_have_read, self.children_missed = False, []
+        if self._run.frameworks.null_device is not None:
+            self._run.frameworks.null_device.free_unused()
         self._limit_reads(self._run.options.read_limit)
         return (yield)
 
@@ -130,5 +132,3 @@ class ReadingHooks:
             return (yield)
         finally:
             self._limit_reads(None)
-            if self._run.frameworks.null_device is not None:
-                self._run.frameworks.null_device.relieve()

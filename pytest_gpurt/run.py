@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -63,6 +64,8 @@ class GpuRun:
         """Whether every test that runs now compiles its kernels where they are asked for."""
         self.eager_tests: set[str] = set()
         """Tests that ran so: what they made of a kernel that does not compile is their result."""
+        self.refusal: str | None = None
+        """Why the run cannot go on, whatever a suite makes of an import that fails."""
         self._on_counting: list[Callable[[], object]] = []
 
     @property
@@ -94,7 +97,8 @@ class GpuRun:
         if self.gathers:
             from pytest_gpurt.start import install_null_device
 
-            install_null_device(self.config, self.options.architectures)
+            names = install_null_device(self.config, self.options.architectures)
+            self.options = replace(self.options, architectures=names)
         elif self.options.mode is not None:
             put_own_device_first()
         if self.options.mode is not None:
@@ -141,6 +145,11 @@ class GpuRun:
             if self.current is not None:  # in the middle of a test
                 self.accounting.count_to_test(self.current.nodeid)
         return self.accounting
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Ends the run, from within an import of the suite's."""
+        self.refusal = reason
+        pytest.exit(reason, returncode=pytest.ExitCode.USAGE_ERROR)
 
     def require_device(self) -> None:
         """In a mode that measures, raises `pytest.UsageError` where there is no device."""

@@ -37,6 +37,8 @@ class WatchHooks:
     @pytest.hookimpl
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """A test that looks at its counts finds them, also if it is the first that has any."""
+        if self._run.refusal is not None:  # which the suite has caught
+            self._run.refuse(self._run.refusal)
         if self._run.accounting is None and any(map(is_exact, session.items)):
             self._run.start_counting()
 
@@ -53,20 +55,23 @@ class ScopeHooks:
         self._run = run
         self._exact = False
         """Whether the running test's counts must not depend on what ran before it."""
+        self._inside = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """After a test, and all attempts at it, nothing counts to it any more."""
         self._run.current = item
+        self._inside = True
         try:
             return (yield)
         finally:
+            self._inside = False
             self._end()
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self) -> None:
         """The same for a test in whose middle counting has started."""
-        if self._run.current is not None:
+        if not self._inside and self._run.current is not None:
             self._end()
 
     def _end(self) -> None:

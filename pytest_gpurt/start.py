@@ -17,9 +17,9 @@ import pytest
 _MARK = "GPURT_NULL_DEVICE"
 
 
-def install_null_device(config: pytest.Config, architectures: Sequence[str]) -> None:
+def install_null_device(config: pytest.Config, architectures: Sequence[str]) -> tuple[str, ...]:
     """Sees to it that CuPy has null devices of these architectures in this process and its
-    children; raises `pytest.UsageError` where it cannot."""
+    children; raises `pytest.UsageError` where it cannot. What they are called in full."""
     from gpurt_core.adapters.cupy.early import EarlyInstaller, startup_environment
     from gpurt_core.adapters.cupy.null_device import profile_for
     from gpurt_core.errors import NullDeviceUnavailable, UnknownArchitecture
@@ -35,6 +35,7 @@ def install_null_device(config: pytest.Config, architectures: Sequence[str]) -> 
             raise pytest.UsageError(str(error)) from None
         _start_anew(config, environment)
     os.environ.update(environment)
+    return tuple(profile.architecture for profile in profiles)
 
 
 def _start_anew(config: pytest.Config, environment: dict[str, str]) -> None:

@@ -29,6 +29,10 @@ class StatisticsMismatch(AssertionError):
     """Counts that are not what was expected of them."""
 
 
+def _registered(statistics: ExecutionStatistics) -> int:
+    return statistics.compilation.registered + statistics.autotune.registered
+
+
 class GpuStatistics(StatisticsReader):
     """The counts of one test, or of a block of it; true in every mode.
 
@@ -49,6 +53,8 @@ class GpuStatistics(StatisticsReader):
         self._run = run
         self._before = before or ExecutionStatistics()
         self._skipped = skipped
+        self._ended: ExecutionStatistics | None = None
+        """What was counted when the block ended."""
 
     def statistics(self) -> ExecutionStatistics:
         """The counts of this moment."""
@@ -70,7 +76,11 @@ class GpuStatistics(StatisticsReader):
         """The kernels that have been counted: name, outcome, seconds, in the order of settling."""
         self._run.queue.compile()
         journal = self._run.journal
-        return [] if journal is None else journal.reports_of(self._collector)[self._skipped :]
+        return (
+            []
+            if journal is None
+            else journal.reports_of(self._collector)[self._skipped : self._settled_in_block()]
+        )
 
     def expect(self, **expected: int) -> None:
         """Raises `StatisticsMismatch`, with a list of the kernels, where a count is another one.
@@ -95,13 +105,28 @@ class GpuStatistics(StatisticsReader):
         """Statistics of the work of a block."""
         journal = self._run.journal
         skipped = 0 if journal is None else len(journal.reports_of(self._collector))
-        yield GpuStatistics(self._run, self._collector, self._raw(), skipped)
+        block = GpuStatistics(self._run, self._collector, self._raw(), skipped)
+        try:
+            yield block
+        finally:
+            block._ended = self._raw()
 
     def _raw(self) -> ExecutionStatistics:
         return self._collector.statistics()
 
     def _now(self) -> ExecutionStatistics:
-        return self._raw() - self._before
+        now, ended = self._raw(), self._ended
+        # As long as nothing has registered since, what settles is of the block.
+        if ended is not None and _registered(now) > _registered(ended):
+            now = ended
+        return now - self._before
+
+    def _settled_in_block(self) -> int | None:
+        """Where its kernels end in the list of the test; `None`: nothing has come since."""
+        ended = self._ended
+        if ended is None or _registered(self._raw()) == _registered(ended):
+            return None
+        return self._skipped + (ended - self._before).compilation.settled
 
     def _count(self, name: str) -> int:
         kernels, tunes = self._now().compilation, self._now().autotune

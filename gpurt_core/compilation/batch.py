@@ -25,6 +25,7 @@ from gpurt_core.compilation.target import (
     CompilationTarget,
     Found,
     Id,
+    Interruptible,
     Kernel,
     Loaded,
 )
@@ -107,9 +108,11 @@ class Batch(Generic[Id, Kernel, Artifact, Loaded]):
     def close(self) -> None:
         """Abandons what is not finished."""
         self._workers.close()
-        for pending in self.kernels.values():
-            if not pending.finished.is_set():
-                self._ledger.finish(pending)
+        left = [pending for pending in self.kernels.values() if not pending.finished.is_set()]
+        if left and isinstance(self._target, Interruptible):
+            self._target.interrupt([pending.id for pending in left])
+        for pending in left:
+            self._ledger.finish(pending)
 
     def _look_up(self, pending: Pending[Id, Kernel, Loaded]) -> None:
         job: _Job[Id, Kernel, Loaded] = _Job(pending)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, repeat
 from typing import Any, Generic, Protocol
 
@@ -93,6 +93,7 @@ class SharingTarget(Generic[Id, Kernel, Artifact, Loaded]):
         self._owner = os.getpid()
         self._turns = threading.Semaphore(self._share)
         self._held: dict[Id, Claim] = {}
+        self._unwanted: set[Id] = set()
         self._lock = threading.Lock()
 
     @property
@@ -115,15 +116,25 @@ class SharingTarget(Generic[Id, Kernel, Artifact, Loaded]):
         """
         if self._owner != os.getpid():  # what a forked child has of its parent may be taken
             self._begin()
+        self._unwanted.discard(id)
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
             made = self._make_in_turn(id, lowered)
             if made is not None:
                 return made
             time.sleep(pause)
+            self._check_wanted(id)
             there = self._target.stored(id)
             if there is not None:
                 return Found(there)
         raise AssertionError("there is always another pause")
+
+    def interrupt(self, ids: Collection[Id]) -> None:
+        """Has those who wait for one of these kernels, or for their turn, wait no longer."""
+        self._unwanted.update(ids)
+
+    def _check_wanted(self, id: Id) -> None:
+        if id in self._unwanted:
+            raise InterruptedError(f"nobody waits for kernel {id!r} any longer")
 
     def stored(self, id: Id) -> Artifact | None:
         """The artifact that is kept under `id`."""
@@ -151,8 +162,10 @@ class SharingTarget(Generic[Id, Kernel, Artifact, Loaded]):
     def _make_in_turn(self, id: Id, lowered: Any) -> Artifact | Found[Artifact] | None:
         """Makes it when its turn comes, here and among all processes; `None`: another one does."""
         with self._turns:  # few threads of this process ask for a slot at a time
+            self._check_wanted(id)
             while (slot := self._claims.claim_any(self._slots)) is None:
                 time.sleep(_PAUSES[2])
+                self._check_wanted(id)
             try:
                 return self._make(id, lowered)
             finally:

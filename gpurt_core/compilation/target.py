@@ -6,9 +6,9 @@ the thread that asked for the batch.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 Id = TypeVar("Id", bound=Hashable)
 Kernel = TypeVar("Kernel")
@@ -67,6 +67,14 @@ class CompilationTarget(Protocol[Id_contra, Kernel_contra, Artifact, Loaded_co])
 
     def load(self, id: Id_contra, artifact: Artifact) -> Loaded_co:
         """The artifact, loaded on the device; raises `LoadRefused`."""
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A target whose compiler waits for others."""
+
+    def interrupt(self, ids: Collection[Any]) -> None:
+        """Nobody wants these kernels any longer: who waits for one raises, whatever it is."""
 
 
 class ArtifactStore(Protocol):

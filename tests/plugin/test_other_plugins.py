@@ -147,3 +147,41 @@ def test_workers_stop_compiling_when_the_run_ends_early(run_files: RunSuite) -> 
     assert 0 < int(left[1]) < 400
     whole = run_files({"test_many.py": KERNELS}, "-n", "2")
     assert whole.code == 0
+
+
+BAD = """
+import cupy
+
+def test_bad():
+    code = 'extern "C" __global__ void b(float* x) { x[0] = nope; }'
+    cupy.RawKernel(code, "b")((1,), (1,), (cupy.zeros(1, "float32"),))
+
+def test_falls_back():
+    try:
+        cupy.RawKernel('extern "C" __global__ void f() { nope; }', "f")((1,), (1,), ())
+    except cupy.cuda.compiler.CompileException:
+        cupy.RawKernel('extern "C" __global__ void g() {}', "g")((1,), (1,), ())
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_reruns_do_not_make_a_kernel_that_fails_pass(
+    run_files: RunSuite, workers: list[str]
+) -> None:
+    run = run_files({"test_bad.py": BAD}, "--reruns", "1", *workers)
+    assert run.code == pytest.ExitCode.TESTS_FAILED
+    assert run.outcomes["test_bad.py::test_bad"][0] == "failed", run.output
+    assert run.outcomes["test_bad.py::test_falls_back"] == ("passed", 1)
+    assert '"nope" is undefined' in run.output
+
+
+def test_xml_has_a_test_that_runs_again_once(run_files: RunSuite, tmp_path: Path) -> None:
+    run = run_files({"test_bad.py": BAD}, "--junitxml=junit.xml")
+    assert run.code == pytest.ExitCode.TESTS_FAILED
+    suite = ElementTree.parse(tmp_path / "written" / "junit.xml").getroot()[0]
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "2", "failures": "1", "errors": "0", "skipped": "0"}
+    assert [(case.get("name"), len(case)) for case in suite.findall("testcase")] == [
+        ("test_bad", 1),
+        ("test_falls_back", 0),
+    ]

@@ -219,14 +219,16 @@ class CupySeam:
                 return True
         return False
 
-    def queue_for_other_architectures(self) -> None:
-        """Queues each kernel for every other architecture that there is a device of.
+    def queue_for_other_architectures(self, without: Collection[str] = ()) -> None:
+        """Queues each kernel, but for some, for every other architecture that there is a device of.
 
         Code that looks at its device may ask for another kernel there; what it asks for here is
         the best that can be known without running on each.
         """
         devices = {self._arch_of(number): number for number in range(self._device_count())}
-        for kernel in list(self.kernels.values()):
+        for id, kernel in list(self.kernels.items()):
+            if id in without:
+                continue
             for arch in [arch for arch in devices if arch != kernel.request.arch]:
                 if kernel.key.parts:  # not one of CuPy's own cache
                     self._queue_elsewhere(kernel, arch, devices[arch])

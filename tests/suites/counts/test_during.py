@@ -40,6 +40,14 @@ def test_blocks_in_blocks_each_count(gpu_stats: GpuStatistics, doubling: Doublin
     outer.expect(obtained=2)
 
 
+def test_a_block_has_not_what_comes_after_it(gpu_stats: GpuStatistics, doubling: Doubling) -> None:
+    with gpu_stats.during() as block:
+        doubling("of_this_block")()
+    doubling("after_this_block")()
+    block.expect(obtained=1)
+    gpu_stats.expect(obtained=2)
+
+
 def test_a_block_that_raises_has_counted(gpu_stats: GpuStatistics, doubling: Doubling) -> None:
     with pytest.raises(ZeroDivisionError), gpu_stats.during() as block:  # noqa: PT012
         doubling("then_it_raised")()

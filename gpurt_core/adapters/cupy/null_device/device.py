@@ -173,15 +173,17 @@ class NullDevice:
         """A module handle, as `moduleLoadData` gives it."""
         return self._modules.load(image)
 
-    def relieve(self) -> None:
-        """Frees what CuPy's pools keep, where that has become a burden on the host.
+    def free_unused(self) -> None:
+        """Frees what CuPy's pools keep: what is allocated from here on holds zeros.
 
-        On a GPU the pools may fill the device; here that would be the host's memory.
+        A pool hands out again what other code has written, so that what is read of an array that no
+        launch has written would depend on what ran before. On a GPU the pools may also fill the
+        device; here that would be the host's memory.
         """
-        if _resident_bytes() > _BURDEN:
-            import cupy
+        import cupy
 
-            cupy.get_default_memory_pool().free_all_blocks()
+        cupy.get_default_memory_pool().free_all_blocks()
+        if _resident_bytes() > _BURDEN:
             cupy.get_default_pinned_memory_pool().free_all_blocks()
 
     def _replace(self, runtime: ModuleType, driver: ModuleType) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from gpurt_core.adapters.cupy.null_device.libraries import absences
 from gpurt_core.adapters.cupy.null_device.status import (
     DriverStatus,
     RuntimeStatus,
@@ -12,39 +13,49 @@ from gpurt_core.adapters.cupy.null_device.status import (
 )
 
 
+def _fail_ipc() -> NoReturn:
+    absences.append("memory cannot be shared between processes (CUDA IPC) without a driver")
+    fail(RuntimeStatus.NOT_SUPPORTED)
+
+
+def _fail_linking() -> NoReturn:
+    absences.append("device code cannot be linked without a driver")
+    fail_driver(DriverStatus.CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+
+
 class IpcFunctions:
     """Sharing memory between processes: not supported, as on devices without IPC."""
 
     def ipcGetMemHandle(self, devPtr: int) -> NoReturn:
-        fail(RuntimeStatus.NOT_SUPPORTED)
+        _fail_ipc()
 
     def ipcOpenMemHandle(self, handle: bytes, flags: int = 1) -> NoReturn:
-        fail(RuntimeStatus.NOT_SUPPORTED)
+        _fail_ipc()
 
     def ipcCloseMemHandle(self, devPtr: int) -> NoReturn:
-        fail(RuntimeStatus.NOT_SUPPORTED)
+        _fail_ipc()
 
     def ipcGetEventHandle(self, event: int) -> NoReturn:
-        fail(RuntimeStatus.NOT_SUPPORTED)
+        _fail_ipc()
 
     def ipcOpenEventHandle(self, handle: bytes) -> NoReturn:
-        fail(RuntimeStatus.NOT_SUPPORTED)
+        _fail_ipc()
 
 
 class LinkFunctions:
     """Linking device code is the driver's compiler, which is not here."""
 
     def linkCreate(self) -> NoReturn:
-        fail_driver(DriverStatus.CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+        _fail_linking()
 
     def linkAddData(self, state: int, input_type: int, data: bytes, name: str) -> NoReturn:
-        fail_driver(DriverStatus.CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+        _fail_linking()
 
     def linkAddFile(self, state: int, input_type: int, path: str) -> NoReturn:
-        fail_driver(DriverStatus.CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+        _fail_linking()
 
     def linkComplete(self, state: int) -> NoReturn:
-        fail_driver(DriverStatus.CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+        _fail_linking()
 
     def linkDestroy(self, state: int) -> None:
         """There is never one."""

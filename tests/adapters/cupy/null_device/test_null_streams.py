@@ -172,7 +172,7 @@ def test_a_stream_in_use_stays_in_use_until_its_user_resets_it(on_null_device: S
         stream.use()
         x = cupy.ones(3)
         (x + 1).get()
-        device.relieve()
+        device.free_unused()
         assert cupy.cuda.get_current_stream() == stream
         """
     )
