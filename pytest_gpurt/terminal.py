@@ -86,9 +86,9 @@ class TerminalHooks:
         else:
             yield f"compile time: {result.seconds:.1f} s"
         costs = sorted(result.costs.items(), key=lambda pair: -pair[1])[:_MOST_TESTS]
-        shown = [f"{name} ({seconds:.1f} s)" for name, seconds in costs if seconds >= _SHORT]
+        shown = [f"  {seconds:6.1f} s  {name}" for name, seconds in costs if seconds >= _SHORT]
         if shown:
-            yield "most compile time: " + ", ".join(shown)
+            yield from ["most compile time:", *shown]
 
 
 def _count_lines(result: RunResult, *, always: bool) -> Iterator[str]:
