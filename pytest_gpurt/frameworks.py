@@ -62,7 +62,6 @@ class Frameworks:
         if self.opencl is not None:
             self.opencl.abandon_queued()
             self.opencl.uninstall()
-        self._run.devices.close()
         if self._optimizing is not None:
             self._optimizing.uninstall()
         if self._device_reads is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -30,8 +30,7 @@ class GpuMode(enum.Enum):
     """Run the tests."""
 
 
-@dataclass(frozen=True)
-class GpuOptions:
+class GpuOptions(NamedTuple):  # which takes a tenth of a data class's time to make
     """What was asked for."""
 
     mode: GpuMode | None

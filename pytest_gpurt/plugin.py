@@ -40,9 +40,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Puts the run's hooks in place."""
-    from pytest_gpurt.scopes import ScopeHooks, WatchHooks
-    from pytest_gpurt.terminal import TerminalHooks
-    from pytest_gpurt.workers import ControllerHooks, CountsHooks, WorkerHooks, is_worker
+    from pytest_gpurt.watching import WatchHooks
 
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
@@ -50,12 +48,14 @@ def pytest_configure(config: pytest.Config) -> None:
     run.require_device()
     register = config.pluginmanager.register
     register(WatchHooks(run), "gpurt-watch")
-    run.once_counting(lambda: register(ScopeHooks(run), "gpurt-scopes"))
-    register(TerminalHooks(run), "gpurt-terminal")
-    if is_worker(config):
+    run.once_counting(lambda: _register_counting(run))
+    if _is_worker(config):
+        from pytest_gpurt.workers import WorkerHooks
+
         register(WorkerHooks(run), "gpurt-worker")
-        run.once_counting(lambda: register(CountsHooks(run), "gpurt-counts"))
-    else:
+    elif config.pluginmanager.has_plugin("xdist"):
+        from pytest_gpurt.workers import ControllerHooks
+
         register(ControllerHooks(run), "gpurt-controller")
     if run.discards:
         from pytest_gpurt.batch import BatchHooks
@@ -66,10 +66,27 @@ def pytest_configure(config: pytest.Config) -> None:
         register(reading, "gpurt-reading")
         register(OutcomeHooks(run, reading), "gpurt-outcomes")
         register(BatchHooks(run), "gpurt-batch")
-    if run.options.report is not None and not is_worker(config):
+    if run.options.report is not None and not _is_worker(config):
         from pytest_gpurt.report import ReportHooks
 
         register(ReportHooks(run), "gpurt-report")
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs tests for another one."""
+    return hasattr(config, "workerinput")
+
+
+def _register_counting(run: GpuRun) -> None:
+    """What is done around each test, once there is something to count."""
+    from pytest_gpurt.scopes import ScopeHooks
+
+    register = run.config.pluginmanager.register
+    register(ScopeHooks(run), "gpurt-scopes")
+    if _is_worker(run.config):
+        from pytest_gpurt.workers import CountsHooks
+
+        register(CountsHooks(run), "gpurt-counts")
 
 
 @pytest.hookimpl(trylast=True)

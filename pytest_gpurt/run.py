@@ -1,33 +1,33 @@
 """One run of the plugin: what its hooks share.
 
 It begins before any conftest is read and ends when pytest is done. Nothing of CuPy is imported for
-it; what needs CuPy is made when the suite imports that.
+it; what needs CuPy is made when the suite imports that. Its parts are made when they are first
+needed: a suite without GPU code needs one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from pytest_gpurt.children import Children
-from pytest_gpurt.devices import Devices
 from pytest_gpurt.frameworks import Frameworks
 from pytest_gpurt.options import GpuMode, GpuOptions
-from pytest_gpurt.queue import KernelQueue
-from pytest_gpurt.results import RunResult, result_of
-from pytest_gpurt.visible_devices import put_own_device_first
 
 if TYPE_CHECKING:
     from gpurt_core.environment import Environment
     from gpurt_core.execution import StatisticsCollector
     from gpurt_core.tune import Measurement
     from pytest_gpurt.accounting import Accounting
+    from pytest_gpurt.children import Children
+    from pytest_gpurt.devices import Devices
     from pytest_gpurt.kernels import KernelFailure, KernelJournal
+    from pytest_gpurt.queue import KernelQueue
+    from pytest_gpurt.results import RunResult
 
 
 class GpuRun:
@@ -40,9 +40,6 @@ class GpuRun:
         self.environment_before = 0
         """Kernels that the environment had when the run began."""
         self.frameworks = Frameworks(self)
-        self.devices = Devices(self)
-        self.children = Children(self)
-        self.queue = KernelQueue(self)
         self.accounting: Accounting | None = None
         """`None` as long as nothing in the run has to do with kernels."""
         self.journal: KernelJournal | None = None
@@ -50,8 +47,6 @@ class GpuRun:
         """What was measured, in order."""
         self.unhandled: list[KernelFailure] = []
         """Kernels that do not compile, and that no test has made anything of."""
-        self.workers = RunResult()
-        """What worker processes came to."""
         self.notes: list[str] = []
         """Lines for the summary: troubles of the environment."""
         self.current: pytest.Item | None = None
@@ -67,6 +62,41 @@ class GpuRun:
         self.refusal: str | None = None
         """Why the run cannot go on, whatever a suite makes of an import that fails."""
         self._on_counting: list[Callable[[], object]] = []
+
+    @cached_property
+    def devices(self) -> Devices:
+        """Servers that tests use."""
+        from pytest_gpurt.devices import Devices
+
+        return Devices(self)
+
+    @cached_property
+    def children(self) -> Children:
+        """Child processes."""
+        from pytest_gpurt.children import Children
+
+        return Children(self)
+
+    @cached_property
+    def queue(self) -> KernelQueue:
+        """What is gathered and not compiled yet."""
+        from pytest_gpurt.queue import KernelQueue
+
+        return KernelQueue(self)
+
+    @cached_property
+    def workers(self) -> RunResult:
+        """What worker processes came to."""
+        from pytest_gpurt.results import RunResult
+
+        return RunResult()
+
+    @property
+    def has_counted(self) -> bool:
+        """Whether anything in this process or its workers had to do with kernels."""
+        return self.accounting is not None or (
+            "workers" in vars(self) and bool(self.workers.entries)
+        )
 
     @property
     def gathers(self) -> bool:
@@ -86,6 +116,8 @@ class GpuRun:
     @property
     def result(self) -> RunResult:
         """What this process and its workers came to."""
+        from pytest_gpurt.results import result_of
+
         result = result_of(self)
         result.add(self.workers)
         return result
@@ -98,8 +130,10 @@ class GpuRun:
             from pytest_gpurt.start import install_null_device
 
             names = install_null_device(self.config, self.options.architectures)
-            self.options = replace(self.options, architectures=names)
+            self.options = self.options._replace(architectures=names)
         elif self.options.mode is not None:
+            from pytest_gpurt.visible_devices import put_own_device_first
+
             put_own_device_first()
         if self.options.mode is not None:
             self.environment = self._open_environment()
@@ -109,11 +143,14 @@ class GpuRun:
     def end(self) -> None:
         """Leaves CuPy and the process as they were, but for the null device."""
         self.frameworks.close()
+        if "devices" in vars(self):
+            self.devices.close()
         if self.accounting is not None:
             self.accounting.close()
         if self.environment is not None:
             self.environment.close()
-        self.children.close()
+        if self.accounting is not None:
+            self.children.close()
 
     def once_counting(self, callback: Callable[[], object]) -> None:
         """Calls it when counting starts: now, if it has."""

@@ -7,45 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpurt.fixtures import STATISTICS_FIXTURES
+from pytest_gpurt.watching import is_exact
 
 if TYPE_CHECKING:
     from pytest_gpurt.run import GpuRun
-
-
-_EXACT = frozenset(STATISTICS_FIXTURES)
-
-
-class WatchHooks:
-    """Hooks of every run: they see to it that counting starts in time, and cost a test next to
-    nothing."""
-
-    def __init__(self, run: GpuRun) -> None:
-        self._run = run
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection(self) -> Iterator[None]:
-        """What conftests and imports do counts to collection, and is done at once."""
-        try:
-            return (yield)
-        finally:
-            self._run.frameworks.run_lazily()
-            self._run.collected = True
-            if self._run.accounting is not None:
-                self._run.accounting.count_to_outside()
-
-    @pytest.hookimpl
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """A test that looks at its counts finds them, also if it is the first that has any."""
-        if self._run.refusal is not None:  # which the suite has caught
-            self._run.refuse(self._run.refusal)
-        if self._run.accounting is None and any(map(is_exact, session.items)):
-            self._run.start_counting()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Counting may start in the middle of a test, with an import: it counts to the test."""
-        self._run.current = item
 
 
 class ScopeHooks:
@@ -111,11 +76,6 @@ class ScopeHooks:
             if self._exact and seam is not None and journal is not None:
                 # A test that came later would find the fixture made, and obtain these kernels.
                 seam.forget(journal.reached_in(name))
-
-
-def is_exact(item: pytest.Item) -> bool:
-    """Whether a test looks at its counts."""
-    return not _EXACT.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def fixture_name(fixturedef: Any) -> str:

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from pytest_gpurt.options import GpuMode
 
 if TYPE_CHECKING:
@@ -22,73 +20,65 @@ _MUCH_SKIPPED = 0.25
 """From this share of the tests on, a warm-up that skipped them is said to be partial."""
 
 
-class TerminalHooks:
-    """Header and summary."""
+def header_of(run: GpuRun) -> str:
+    """The line in pytest's header."""
+    options = run.options
+    assert options.mode is not None
+    parts = [options.mode.value]
+    if options.mode is GpuMode.COMPILE_ONLY:
+        names = ", ".join(options.architectures)
+        hint = "" if options.architectures_given else " (the default: see --gpu-arch)"
+        parts[0] += f" for {names}{hint}, no GPU is used"
+    if run.environment is not None:
+        path = os.path.relpath(run.environment.path, run.config.rootpath)
+        shown = str(run.environment.path) if path.startswith("..") else path
+        parts.append(f"environment: {shown} ({_kernels(run.environment_before)})")
+    return f"gpurt: {'; '.join(parts)}"
 
-    def __init__(self, run: GpuRun) -> None:
-        self._run = run
 
-    @pytest.hookimpl
-    def pytest_report_header(self) -> list[str]:
-        """The mode, what is compiled for, and the environment."""
-        options = self._run.options
-        if options.mode is None:
-            return []
-        parts = [options.mode.value]
-        if options.mode is GpuMode.COMPILE_ONLY:
-            names = ", ".join(options.architectures)
-            hint = "" if options.architectures_given else " (the default: see --gpu-arch)"
-            parts[0] += f" for {names}{hint}, no GPU is used"
-        if self._run.environment is not None:
-            path = os.path.relpath(self._run.environment.path, self._run.config.rootpath)
-            shown = str(self._run.environment.path) if path.startswith("..") else path
-            parts.append(f"environment: {shown} ({_kernels(self._run.environment_before)})")
-        return [f"gpurt: {'; '.join(parts)}"]
+def write_summary(run: GpuRun, reporter: Any) -> None:
+    """Writes what the run came to, as far as there is something to say."""
+    result = run.result
+    for failure in result.failures:
+        _show_failure(reporter, failure)
+    lines = list(_lines(run, reporter, result))
+    if not lines:
+        return
+    mode = run.options.mode
+    reporter.write_sep("-", f"gpurt: {mode.value}" if mode else "gpurt")
+    for line in lines:
+        reporter.write_line(line)
 
-    @pytest.hookimpl
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Some lines, where there is something to say."""
-        if self._run.accounting is None and not self._run.workers.entries:
-            return
-        result = self._run.result
-        for failure in result.failures:
-            _show_failure(terminalreporter, failure)
-        lines = list(self._lines(terminalreporter, result))
-        if not lines:
-            return
-        mode = self._run.options.mode
-        terminalreporter.write_sep("-", f"gpurt: {mode.value}" if mode else "gpurt")
-        for line in lines:
-            terminalreporter.write_line(line)
 
-    def _lines(self, reporter: Any, result: RunResult) -> Iterator[str]:
-        if result.used_cupy:
-            yield from _count_lines(result, always=self._run.options.mode is not None)
-        elif result.statistics.compilation.registered or result.statistics.autotune.registered:
-            yield from _count_lines(result, always=False)
-        if self._run.options.mode is not None:
-            yield from self._time_lines(result)
-        for tune in result.tunes:
-            yield f"  {_tune_line(tune)}"
-        if self._run.gathers:
-            yield from _partial_lines(reporter, result, self._run.queue.left)
-        for note in dict.fromkeys(result.notes):
-            yield f"warning: {note}"
+def _lines(run: GpuRun, reporter: Any, result: RunResult) -> Iterator[str]:
+    if result.used_cupy:
+        yield from _count_lines(result, always=run.options.mode is not None)
+    elif result.statistics.compilation.registered or result.statistics.autotune.registered:
+        yield from _count_lines(result, always=False)
+    if run.options.mode is not None:
+        yield from _time_lines(result, gathers=run.gathers)
+    for tune in result.tunes:
+        yield f"  {_tune_line(tune)}"
+    if run.gathers:
+        yield from _partial_lines(reporter, result, run.queue.left)
+    for note in dict.fromkeys(result.notes):
+        yield f"warning: {note}"
 
-    def _time_lines(self, result: RunResult) -> Iterator[str]:
-        if result.seconds < _SHORT:
-            return
-        if self._run.gathers and result.batch_seconds:
-            yield (
-                f"compile time: {result.batch_seconds:.1f} s in batches; "
-                f"{result.seconds:.1f} s one after another"
-            )
-        else:
-            yield f"compile time: {result.seconds:.1f} s"
-        costs = sorted(result.costs.items(), key=lambda pair: -pair[1])[:_MOST_TESTS]
-        shown = [f"  {seconds:6.1f} s  {name}" for name, seconds in costs if seconds >= _SHORT]
-        if shown:
-            yield from ["most compile time:", *shown]
+
+def _time_lines(result: RunResult, *, gathers: bool) -> Iterator[str]:
+    if result.seconds < _SHORT:
+        return
+    if gathers and result.batch_seconds:
+        yield (
+            f"compile time: {result.batch_seconds:.1f} s in batches; "
+            f"{result.seconds:.1f} s one after another"
+        )
+    else:
+        yield f"compile time: {result.seconds:.1f} s"
+    costs = sorted(result.costs.items(), key=lambda pair: -pair[1])[:_MOST_TESTS]
+    shown = [f"  {seconds:6.1f} s  {name}" for name, seconds in costs if seconds >= _SHORT]
+    if shown:
+        yield from ["most compile time:", *shown]
 
 
 def _count_lines(result: RunResult, *, always: bool) -> Iterator[str]:

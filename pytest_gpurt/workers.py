@@ -13,14 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpurt.results import (
-    EntryResult,
-    RunResult,
-    abandoned,
-    counts_of,
-    result_of,
-)
-
 if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.observer import KernelReport
     from pytest_gpurt.run import GpuRun
@@ -35,11 +27,6 @@ def stop_claim(workerinput: Mapping[str, Any]) -> str:
     return f"stop:{workerinput['testrunuid']}"
 
 
-def is_worker(config: pytest.Config) -> bool:
-    """Whether this process runs tests for a controller."""
-    return hasattr(config, "workerinput")
-
-
 class WorkerHooks:
     """In a worker: sends results."""
 
@@ -49,6 +36,10 @@ class WorkerHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Everything, before the worker says that it is finished."""
+        if self._run.accounting is None:
+            return
+        from pytest_gpurt.results import result_of
+
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
         output[_KEY] = result_of(self._run).to_plain()
 
@@ -78,6 +69,8 @@ class CountsHooks:
         self, item: pytest.Item
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """The last report of a test carries its counts."""
+        from pytest_gpurt.results import counts_of
+
         report = yield
         accounting = self._run.accounting
         entry = None if accounting is None else accounting.entries.get(item.nodeid)
@@ -106,6 +99,8 @@ class ControllerHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker is finished, or dead."""
+        from pytest_gpurt.results import EntryResult, RunResult, abandoned
+
         output = getattr(node, "workeroutput", None) or {}
         heard = {} if self._reports is None else self._reports.heard.pop(node.gateway.id, {})
         if _KEY in output:
