@@ -105,6 +105,8 @@ class BatchHooks:
         try:
             for item, following in zip(items, [*items[1:], None], strict=True):
                 self._run_again(session, item, following)
+                if session.shouldfail or session.shouldstop:
+                    break
         finally:
             self._run.always_eager = False
 

@@ -47,7 +47,7 @@ class OutcomeHooks:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = self._gather(item, nextitem)
-        if self._failed_unread:
+        if self._failed_unread or (_has_reruns(item) and any(report.failed for report in reports)):
             self._prepare_again(item)
             return None
         for report in reports:
@@ -141,6 +141,12 @@ class OutcomeHooks:
         if getattr(report, "gpurt_discarded", False):
             return DISCARDED, "D", ("DISCARDED", {"yellow": True})
         return None
+
+
+def _has_reruns(item: pytest.Item) -> bool:
+    """Whether another plugin runs the test until it passes: it is to see the failure."""
+    asked_for = getattr(item.config.option, "reruns", None)
+    return bool(asked_for) or item.get_closest_marker("flaky") is not None
 
 
 def forget_instance(item: pytest.Item) -> None:

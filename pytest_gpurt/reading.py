@@ -7,6 +7,8 @@ its, the import of its module, a conftest.
 from __future__ import annotations
 
 import functools
+import gc
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
@@ -111,6 +113,7 @@ class ReadingHooks:
         self.listen_to_children()
         self.children_have_read, self.children_missed = False, []
         if self._run.frameworks.null_device is not None:
+            _forget_failure()
             self._run.frameworks.null_device.free_unused()
         self._limit_reads(self._run.options.read_limit)
         return (yield)
@@ -132,3 +135,16 @@ class ReadingHooks:
             return (yield)
         finally:
             self._limit_reads(None)
+
+
+def _forget_failure() -> None:
+    """Lets go of what the last test that failed had allocated, which pytest does a moment later."""
+    kept = [
+        name
+        for name in ("last_type", "last_value", "last_exc", "last_traceback")
+        if hasattr(sys, name)
+    ]
+    for name in kept:
+        delattr(sys, name)
+    if kept:
+        gc.collect(1)  # an error and the frames that it came from hold each other

@@ -131,6 +131,8 @@ class SharingTarget(Generic[Id, Kernel, Artifact, Loaded]):
     def interrupt(self, ids: Collection[Id]) -> None:
         """Has those who wait for one of these kernels, or for their turn, wait no longer."""
         self._unwanted.update(ids)
+        for id in ids:
+            self._release(id)
 
     def _check_wanted(self, id: Id) -> None:
         if id in self._unwanted:
@@ -184,7 +186,7 @@ class SharingTarget(Generic[Id, Kernel, Artifact, Loaded]):
         except BaseException:
             self._release(id)
             raise
-        if isinstance(made, Found):
+        if isinstance(made, Found) or id in self._unwanted:
             self._release(id)
         return made
 

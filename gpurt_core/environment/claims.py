@@ -73,7 +73,8 @@ class Claims:
     def claim_any(self, whats: Sequence[str]) -> Claim | None:
         """The first of these that nobody alive has; `None` where all are taken.
 
-        Where nothing can be written there is nobody to share with: it is granted.
+        Where nothing can be written there is nobody to share with: it is granted. Where the disk is
+        full, too: others could not give up what they have.
         """
         if not whats:
             return None
@@ -81,7 +82,7 @@ class Claims:
         nothing: str | None = ""
         _tokens.add(token)
         taken = self._database.write(lambda c: self._take(c, whats, token), nothing)
-        if taken is None:
+        if taken is None and not self._database.is_full:
             _tokens.discard(token)
             return None
         if taken:

@@ -55,6 +55,8 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._suspended = False
         self._reopenings_left = _REOPENINGS
+        self.is_full = False
+        """Whether something could not be written for want of space."""
 
     @property
     def writable(self) -> bool:
@@ -136,6 +138,7 @@ class Database:
 
     def _report_failure(self, error: Exception) -> None:
         if is_lack_of_space(error):
+            self.is_full = True
             self.report(f"nothing more can be stored: {reason_of(error, self._file.folder)}")
             return
         if is_busy(error) and self._connection is not None:

@@ -77,6 +77,7 @@ import cupy, numpy
 
 def test_fills_the_pool():
     keep = [cupy.asarray(numpy.full(1, 5.0)) for _ in range(64)]
+    assert float(keep[0][0]) == 6.0  # which keeps them for longer
 
 def test_reads_what_nobody_wrote(gpu_stats):
     y = cupy.ones(1)
@@ -146,3 +147,38 @@ def test_an_interrupted_batch_leaves_no_thread_that_goes_on_compiling(
     assert process.returncode == pytest.ExitCode.INTERRUPTED, output
     assert "Traceback" not in output, output
     assert kept < 30, output  # what had been before, and what was compiling
+
+
+FLAKY = """
+import cupy
+seen = []
+
+def test_fails_once_without_a_kernel():
+    seen.append(1)
+    assert len(seen) > 2
+
+def test_always_fails():
+    assert False
+"""
+
+
+def test_reruns_see_failures_that_reached_no_kernel(run_files: RunSuite) -> None:
+    run = run_files({"test_flaky.py": FLAKY}, "--reruns", "2")
+    assert run.outcomes["test_flaky.py::test_fails_once_without_a_kernel"][0] == "passed"
+    assert run.outcomes["test_flaky.py::test_always_fails"][0] == "failed"
+    assert "3 rerun" in run.output, run.output
+
+
+def test_the_first_failure_ends_the_second_look_where_it_is_to(run_files: RunSuite) -> None:
+    source = "".join(
+        f"""
+def test_bad_{number}():
+    import cupy
+    code = 'extern "C" __global__ void b{number}() {{ nope; }}'
+    cupy.RawKernel(code, "b{number}")((1,), (1,), ())
+"""
+        for number in range(4)
+    )
+    run = run_files({"test_bad.py": source}, "--maxfail=1")
+    assert run.code != 0
+    assert " 1 failed" in run.output, run.output

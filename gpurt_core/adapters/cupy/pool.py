@@ -66,7 +66,8 @@ class CompilePool:
         self._size = size
         self._here = CudaCompiler(compiler)
         self._target: Callable[[str], tuple[str, str]] = compiler._get_arch_for_options_for_nvrtc
-        self._idle: LifoQueue[_Worker] = LifoQueue()
+        self._idle: LifoQueue[_Worker | None] = LifoQueue()
+        """`None` once processes cannot be had any longer."""
         self._workers: list[_Worker] = []
         self._folder: Path | None = None
         self._lock = threading.Lock()
@@ -111,6 +112,7 @@ class CompilePool:
         with self._lock:
             workers, self._workers = self._workers, []
             folder, self._folder = self._folder, None
+            self._idle.put(None)
         for worker in workers:
             worker.end()
         if folder is not None:
@@ -140,11 +142,11 @@ class CompilePool:
         self._idle.put(worker)
         return worker
 
-    def _job(self, kernel: CudaKernel) -> bytes:
+    def _job(self, kernel: CudaKernel, *, keep_headers: bool = True) -> bytes:
         job = {
             "kernel": encode_kernel(kernel),
             "target": self._target(kernel.request.arch),
-            "headers": self._headers_to_keep(kernel),
+            "headers": self._headers_to_keep(kernel) if keep_headers else None,
         }
         return json.dumps(job).encode()
 
@@ -156,14 +158,19 @@ class CompilePool:
 
     def _compile(self, kernel: CudaKernel) -> CudaArtifact | None:
         """The artifact; `None` where it is to be compiled here, for its error."""
-        text = self._job(kernel)
-        for _attempt in range(2):
+        # The second time without headers: NVRTC crashes where there is no room to keep them.
+        for text in (self._job(kernel), self._job(kernel, keep_headers=False)):
             worker = self._idle.get()
+            if worker is None:
+                self._idle.put(None)
+                return None
             answer = worker.ask(text)
             if answer is not None:
                 self._idle.put(worker)
                 number, content = answer
                 return self._read(kernel.key.id, content) if number == COMPILED else None
+            if self._folder is None:
+                raise InterruptedError("the processes were ended while one was compiling")
             self._replace(worker)
         raise CompilationError(
             f"{kernel.label}: the compiler crashed twice while compiling it", kernel=kernel.label
@@ -178,7 +185,10 @@ class CompilePool:
             if worker in self._workers and self._folder is not None:
                 self._workers.remove(worker)
                 worker.end()
-                self._add_worker(int(worker.folder.name))
+                try:
+                    self._add_worker(int(worker.folder.name))
+                except OSError:  # then threads of this process compile
+                    self._idle.put(None)
 
 
 def _can_travel(kernel: CudaKernel) -> bool:
@@ -198,7 +208,7 @@ class _Worker:
         """`most` is how much it keeps of headers (bytes)."""
         self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)  # of one that died in the middle
-        folder.mkdir()
+        folder.mkdir(parents=True)
         self._ready = False
         self._owed = 0
         """Answers that nobody waits for."""
@@ -242,9 +252,9 @@ class _Worker:
 
     def end(self) -> None:
         """Ends it."""
+        self._process.kill()  # first: who reads its answer ends, and lets go of the stream
+        self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        self._process.kill()
-        self._process.wait()

@@ -123,3 +123,42 @@ def test_a_forked_child_compiles_by_itself(on_null_device: Script) -> None:
         """,
         before=POOL,
     )
+
+
+def test_processes_that_cannot_be_replaced_are_done_without(on_null_device: Script) -> None:
+    on_null_device(
+        """
+        pool.start(kernel(0))
+        finalize(kernel(0))
+        def refuse(number):
+            raise OSError("as if no process could be had")
+        pool._add_worker = refuse
+        for worker in list(pool._workers):
+            os.kill(worker._process.pid, signal.SIGKILL)
+        for number in range(1, 5):
+            assert finalize(kernel(number)).image
+        pool.close()
+        """,
+        before=POOL,
+    )
+
+
+def test_a_process_that_crashes_where_headers_are_kept_compiles_without(
+    on_null_device: Script,
+) -> None:
+    on_null_device(
+        """
+        from gpurt_core.adapters.cupy import pool as pools
+        asked = []
+        class Crashing(pools._Worker):
+            def ask(self, content):
+                asked.append(b'"headers": null' in content)
+                return super().ask(content) if asked[-1] else None
+        pools._Worker = Crashing
+        pool.start(kernel(0))
+        assert finalize(kernel(0)).image == here.finalize("k", kernel(0)).image
+        assert asked == [False, True]
+        pool.close()
+        """,
+        before=POOL,
+    )
