@@ -117,7 +117,7 @@ def _tune_line(tune: dict[str, Any]) -> str:
 
 def _partial_lines(reporter: Any, result: RunResult, left: int) -> Iterator[str]:
     """What keeps this from being a whole warm-up."""
-    if left:
+    if left and not result.unstored:
         yield f"{_kernels(left)} gathered and not compiled: the next run has them"
     if result.unstored:
         stored = result.statistics.compilation.stored
