@@ -7,6 +7,7 @@ reached it run again, eagerly: one that expects the error, or falls back, has ha
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from pytest_gpurt.forgetting import forget_reports
 from pytest_gpurt.outcomes import forget_instance
 from pytest_gpurt.progress import CompileProgress
 from pytest_gpurt.scopes import fixture_name
+from pytest_gpurt.workers import BatchStopped
 
 if TYPE_CHECKING:
     from gpurt_core.environment import QueuedEntry
@@ -46,11 +48,8 @@ class BatchHooks:
             raise
         if self._run.gathers and not session.config.option.collectonly:
             self._run.finishing = True
-            try:
+            with suppress(BatchStopped):  # what is left is in the environment's queue
                 self._finish(session)
-            except KeyboardInterrupt:
-                if self._run.finishing:  # nobody but the user has said so
-                    raise
         return result
 
     def _finish(self, session: pytest.Session) -> None:

@@ -6,7 +6,6 @@ when it ended, which is what is left of a worker that dies.
 
 from __future__ import annotations
 
-import _thread
 import time
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 
 _KEY = "gpurt"
 _LOOK_SECONDS = 0.5
+
+
+class BatchStopped(BaseException):
+    """The run is to end before all is compiled; an observer that raises it ends the batch."""
 
 
 def stop_claim(workerinput: Mapping[str, Any]) -> str:
@@ -62,7 +65,7 @@ class CountsHooks:
         self._looked = now
         if environment.is_claimed(self._stop):
             self._run.finishing = False
-            _thread.interrupt_main()
+            raise BatchStopped
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -47,7 +47,9 @@ def test_workers_measure_each_key_once(run_example: RunExample) -> None:
     measured = run_example("autotune", *halves)
     assert measured.code == 0, measured.output
     assert tunes(measured)[:2] == (6, 6)
-    assert tunes(run_example("execute", *halves)) == (0, 0, 6)
+    executed = run_example("execute", *halves)
+    assert {outcome for outcome, _ in executed.outcomes.values()} == {"passed"}, executed.output
+    assert tunes(executed) == (0, 0, 6), executed.output
 
 
 def test_a_compile_only_pass_gathers_keys_and_compiles_both_candidates(
