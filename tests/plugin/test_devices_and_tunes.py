@@ -47,10 +47,7 @@ def test_workers_measure_each_key_once(run_example: RunExample) -> None:
     measured = run_example("autotune", *halves)
     assert measured.code == 0, measured.output
     assert tunes(measured)[:2] == (6, 6)
-    for _attempt in range(3):
-        executed = run_example("execute", *halves)
-        if "Not properly terminated" not in executed.output:  # PoCL ends a process now and then
-            break
+    executed = run_example("execute", *halves)
     assert {outcome for outcome, _ in executed.outcomes.values()} == {"passed"}, executed.output
     assert tunes(executed) == (0, 0, 6), executed.output
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_SETTLED_BY_US = ("POCL_CACHE_DIR", "GPURT_POCL_CACHE_DIR", "POCL_KERNEL_CACHE")
+_SETTLED_BY_US = ("POCL_CACHE_DIR", "POCL_KERNEL_CACHE")
 
 
 def run_python(script: str, environment: Mapping[str, str | None] | None = None) -> str:

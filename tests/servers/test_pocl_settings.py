@@ -63,12 +63,21 @@ def test_devices_that_were_asked_away_are_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_child_process_takes_a_folder_of_its_own(tmp_path: Path) -> None:
-    inherited = {"POCL_CACHE_DIR": "/somewhere", "GPURT_POCL_CACHE_DIR": "/somewhere"}
+    parents = str(tmp_path / "gpurt-pocl-of-the-parent")
+    inherited = {"POCL_CACHE_DIR": parents, "POCL_KERNEL_CACHE": "0"}
     pocl.settle(inherited)
-    mine = inherited["POCL_CACHE_DIR"]
-    assert mine != "/somewhere"
+    mine = Path(inherited["POCL_CACHE_DIR"])
+    assert not mine.is_relative_to(tmp_path)  # the parent removes its own
     pocl.settle(inherited)
-    assert inherited["POCL_CACHE_DIR"] == mine
+    assert inherited["POCL_CACHE_DIR"] == str(mine)
+
+
+def test_a_chosen_folder_without_keeping_is_divided(tmp_path: Path) -> None:
+    chosen = {"POCL_CACHE_DIR": str(tmp_path / "chosen"), "POCL_KERNEL_CACHE": "0"}
+    for _process in range(2):
+        used = Path(run_python(RUN_ONE, chosen).split()[0])
+        assert used.parent == tmp_path / "chosen"
+        assert not used.exists()
 
 
 def test_a_program_that_was_forked_is_told_to_be_spawned() -> None:

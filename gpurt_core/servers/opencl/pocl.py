@@ -2,8 +2,9 @@
 
 PoCL keeps kernels in a folder of its own and needs a folder even when it keeps none. It reads its
 settings once, when the first platform is asked for. So before that it is given a private folder,
-which is removed at exit, and told to keep nothing: what is kept, and counted, is kept by us. What
-a user has set stays.
+which is removed at exit, and told to keep nothing: what is kept, and counted, is kept by us. A
+folder that a user has set stays, unless PoCL is to keep nothing: then two processes in one folder
+remove each other's files and crash, and each gets a private one in there.
 """
 
 from __future__ import annotations
@@ -20,28 +21,34 @@ PLATFORM = "Portable Computing Language"
 
 _FOLDER = "POCL_CACHE_DIR"
 _KEEPING = "POCL_KERNEL_CACHE"
-_OURS = "GPURT_POCL_CACHE_DIR"
-"""Names the folder that a parent process was given: a child takes another one."""
+_PREFIX = "gpurt-pocl-"
+"""How our folders are called: a child takes another one than its parent was given."""
 
 
 def settle(environ: MutableMapping[str, str] | None = None) -> None:
-    """Settles where PoCL works, unless the user has."""
+    """Settles where PoCL works, and that it keeps nothing, unless the user has."""
     environ = os.environ if environ is None else environ
-    if _FOLDER in environ and environ[_FOLDER] != environ.get(_OURS):
-        return
-    if environ.get(_OURS) in _made:
+    chosen = environ.get(_FOLDER)
+    if chosen in _made or (chosen is not None and environ.get(_KEEPING) != "0"):
         return
     try:
-        folder = tempfile.mkdtemp(prefix="gpurt-pocl-")
+        folder = _private_folder(chosen)
     except OSError:  # then it works where it would: `why_no_device` says what is wrong
         return
     _made.add(folder)
     atexit.register(_remove, folder, os.getpid())
-    environ[_FOLDER] = environ[_OURS] = folder
+    environ[_FOLDER] = folder
     environ.setdefault(_KEEPING, "0")
 
 
 _made: set[str] = set()
+
+
+def _private_folder(chosen: str | None) -> str:
+    if chosen is None or Path(chosen).name.startswith(_PREFIX):
+        return tempfile.mkdtemp(prefix=_PREFIX)
+    os.makedirs(chosen, exist_ok=True)
+    return tempfile.mkdtemp(prefix=_PREFIX, dir=chosen)
 
 
 def _remove(folder: str, owner: int) -> None:
