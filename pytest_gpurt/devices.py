@@ -91,7 +91,7 @@ class Devices:
         return addresses[0] if addresses else None
 
     def _watch_reads(self, server: Server) -> None:
-        from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
+        from gpurt_core.execution import ReadMonitor
 
         monitor = ReadMonitor()
         self._run.frameworks.read_monitors.append(monitor)

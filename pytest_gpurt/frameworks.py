@@ -16,10 +16,11 @@ from gpurt_core.adapters.cupy import early
 
 if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.device_reads import DeviceReads
-    from gpurt_core.adapters.cupy.null_device import NullDevice, ReadMonitor
+    from gpurt_core.adapters.cupy.null_device import NullDevice
     from gpurt_core.adapters.cupy.optimizing import OptimizingSeam
     from gpurt_core.adapters.cupy.seam import CupySeam
     from gpurt_core.adapters.pyopencl import PyOpenCLSeam
+    from gpurt_core.execution import ReadMonitor
     from gpurt_core.tune import PickBook
     from pytest_gpurt.run import GpuRun
 
@@ -189,8 +190,8 @@ class Frameworks:
 
 def _parallelism() -> int:
     """As many compiles at once as there are CPUs, and memory for, in all workers together."""
-    from gpurt_core.adapters.cupy.null_device.guard import host_memory
     from gpurt_core.compilation import usable_cpus
+    from gpurt_core.execution import host_memory
 
     available, _ = host_memory()
     return max(1, min(usable_cpus(), available // _COMPILER_BYTES))

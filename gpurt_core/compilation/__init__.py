@@ -2,6 +2,7 @@
 
 from gpurt_core.compilation.cpus import usable_cpus
 from gpurt_core.compilation.events import KernelEvent
+from gpurt_core.compilation.headers import HeaderSet, find_headers
 from gpurt_core.compilation.loader import KernelLoader
 from gpurt_core.compilation.sharing import ClaimSource, open_loader
 from gpurt_core.compilation.target import (
@@ -19,9 +20,11 @@ __all__ = [
     "CompilationError",
     "CompilationTarget",
     "Found",
+    "HeaderSet",
     "KernelEvent",
     "KernelLoader",
     "LoadRefused",
+    "find_headers",
     "open_loader",
     "usable_cpus",
 ]

@@ -1,9 +1,11 @@
 """Modes, overrides and counting: what a launch does, and to whom it counts."""
 
 from gpurt_core.errors import OverrideConflict
+from gpurt_core.execution.host import host_memory
 from gpurt_core.execution.issued import IssuedRecorder
 from gpurt_core.execution.modes import LaunchMode, ProcessMode, ServiceStream, StreamMode
 from gpurt_core.execution.overrides import ProcessModeOverride, StreamModeOverride
+from gpurt_core.execution.reads import ReadLimitExceeded, ReadMonitor, ReadTooLarge
 from gpurt_core.execution.registrations import (
     KernelHandling,
     KernelOutcome,
@@ -34,6 +36,9 @@ __all__ = [
     "OverrideConflict",
     "ProcessMode",
     "ProcessModeOverride",
+    "ReadLimitExceeded",
+    "ReadMonitor",
+    "ReadTooLarge",
     "RecorderCarrying",
     "ServiceStream",
     "Settled",
@@ -45,4 +50,5 @@ __all__ = [
     "TunePick",
     "TuneRegistration",
     "carry_recorders",
+    "host_memory",
 ]

@@ -17,6 +17,7 @@ from typing import Any
 
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
 from gpurt_core.adapters.cupy.keys import KernelKey
+from gpurt_core.adapters.cupy.options import with_moved_paths
 from gpurt_core.adapters.cupy.request import KernelRequest
 from gpurt_core.errors import CompilationError
 
@@ -75,7 +76,10 @@ class CudaCompiler:
         """Compiles it; raises `CompilationError`."""
         request, log = lowered.request, io.StringIO()
         try:
-            with lowered.key.headers.as_they_were(request.options) as options:
+            with lowered.key.headers.as_they_were() as moved:
+                options = request.options
+                if moved is not None:
+                    options = with_moved_paths(options, moved)
                 image, names = self._compile(id, request, options, log)
         except Exception as error:  # CuPy raises these where the kernel is asked for: so do we
             raise _failure(lowered.label, error) from error

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from gpurt_core.adapters.cupy.early import forget, when_imported
-from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
+from gpurt_core.execution import ReadMonitor
 
 _MODULE = "cupy._creation.basic"  # imported once all of `cupy._core` is
 

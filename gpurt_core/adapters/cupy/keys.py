@@ -17,9 +17,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from gpurt_core.adapters.cupy.headers import HeaderSet, find_headers
-from gpurt_core.adapters.cupy.options import OptionKind, read_options
+from gpurt_core.adapters.cupy.options import OptionKind, read_options, values_of
 from gpurt_core.adapters.cupy.request import KernelRequest
+from gpurt_core.compilation import HeaderSet, find_headers
 
 _FORMAT = "1"
 """Grows when what an id is made of changes: no entry of before is found then."""
@@ -63,7 +63,12 @@ class KeyMaker:
         kept = self._keys.get((request, build))
         if kept is not None:
             return kept
-        headers = find_headers(request.source, request.options, self._owners())
+        headers = find_headers(
+            request.source,
+            values_of(OptionKind.FOLDER, request.options),
+            self._owners(),
+            values_of(OptionKind.HEADER, request.options),
+        )
         parts = {
             "format": _FORMAT,
             "source": _digest(request.source),

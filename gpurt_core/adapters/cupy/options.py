@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 _FOLDER_FLAGS = ("--include-path", "-I")
 _HEADER_FLAGS = ("--pre-include", "-include")
@@ -55,6 +55,30 @@ def _read(option: str, rest: Iterator[str]) -> Option:
     return Option(OptionKind.OTHER, option)
 
 
+def values_of(kind: OptionKind, options: Sequence[str]) -> list[str]:
+    """The folders, or the headers, that options name, in order."""
+    return [option.value for option in read_options(options) if option.kind is kind]
+
+
+def with_moved_paths(options: Sequence[str], moved: Callable[[str], str]) -> tuple[str, ...]:
+    """The options with each folder and header where `moved` says that it is."""
+    return _with_paths(options, moved, moved)
+
+
+def _with_paths(
+    options: Sequence[str], folder_at: Callable[[str], str], header_at: Callable[[str], str]
+) -> tuple[str, ...]:
+    texts = []
+    for option in read_options(options):
+        if option.kind is OptionKind.FOLDER:
+            texts.append("-I" + folder_at(option.value))
+        elif option.kind is OptionKind.HEADER:
+            texts.append("-include=" + header_at(option.value))
+        else:
+            texts.append(option.value)
+    return tuple(texts)
+
+
 @lru_cache(maxsize=256)
 def with_absolute_folders(options: tuple[str, ...], folder: str) -> tuple[str, ...]:
     """The options with each relative folder taken from `folder`: where the kernel was asked for.
@@ -63,15 +87,7 @@ def with_absolute_folders(options: tuple[str, ...], folder: str) -> tuple[str, .
     """
     if all(_is_settled(option) for option in read_options(options)):
         return options
-    settled = []
-    for option in read_options(options):
-        if option.kind is OptionKind.FOLDER:
-            settled.append("-I" + os.path.join(folder, option.value))
-        elif option.kind is OptionKind.HEADER:
-            settled.append("-include=" + _nearby(folder, option.value))
-        else:
-            settled.append(option.value)
-    return tuple(settled)
+    return _with_paths(options, partial(os.path.join, folder), partial(_nearby, folder))
 
 
 def _is_settled(option: Option) -> bool:

@@ -7,9 +7,9 @@ import json
 from dataclasses import asdict
 
 from gpurt_core.adapters.cupy.compiler import CudaKernel
-from gpurt_core.adapters.cupy.headers import HeaderSet
 from gpurt_core.adapters.cupy.keys import KernelKey
 from gpurt_core.adapters.cupy.request import KernelRequest
+from gpurt_core.compilation import HeaderSet
 
 
 def encode_kernel(kernel: CudaKernel) -> str:

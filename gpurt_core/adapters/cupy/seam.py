@@ -23,7 +23,6 @@ from gpurt_core.adapters.cupy.cached import CachedLoader, WatchedCache
 from gpurt_core.adapters.cupy.compiler import CudaKernel
 from gpurt_core.adapters.cupy.device import ModuleLoader, SteeredDevice
 from gpurt_core.adapters.cupy.fusion_order import fix_fusion_order
-from gpurt_core.adapters.cupy.headers import HeaderSet
 from gpurt_core.adapters.cupy.keys import KernelKey, KeyMaker
 from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
 from gpurt_core.adapters.cupy.options import with_absolute_folders
@@ -33,6 +32,7 @@ from gpurt_core.adapters.cupy.target import CudaTarget
 from gpurt_core.compilation import (
     ArtifactStore,
     ClaimSource,
+    HeaderSet,
     KernelEvent,
     open_loader,
     usable_cpus,

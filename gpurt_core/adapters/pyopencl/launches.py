@@ -12,7 +12,7 @@ from gpurt_core.adapters.pyopencl.patches import Patches
 from gpurt_core.adapters.pyopencl.steering import Steering
 
 if TYPE_CHECKING:
-    from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
+    from gpurt_core.execution import ReadMonitor
 
 _LAUNCH = "enqueue_nd_range_kernel"
 _PROBE = "match_dtype_to_c_struct"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyopencl
 
-from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 from gpurt_core.adapters.pyopencl.patches import Patches
+from gpurt_core.execution import ReadMonitor
 
 _COPIES = ("_enqueue_read_buffer", "_enqueue_read_buffer_rect", "_enqueue_read_image")
 _MAPPINGS = ("enqueue_map_buffer", "enqueue_map_image")

@@ -15,7 +15,6 @@ from typing import Any, Self
 import pyopencl
 import pyopencl.tools
 
-from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 from gpurt_core.adapters.pyopencl.kernels import SteeredKernel
 from gpurt_core.adapters.pyopencl.launches import let_probes_run, steer_launches
 from gpurt_core.adapters.pyopencl.patches import Patches
@@ -30,7 +29,7 @@ from gpurt_core.adapters.pyopencl.programs import (
 from gpurt_core.adapters.pyopencl.reads import watch_reads
 from gpurt_core.adapters.pyopencl.steering import Steering
 from gpurt_core.compilation import ArtifactStore, ClaimSource, KernelEvent, open_loader
-from gpurt_core.execution import ServiceStream
+from gpurt_core.execution import ReadMonitor, ServiceStream
 from gpurt_core.execution.overrides import republish
 from gpurt_core.servers.opencl import pocl, pyopencl_folder
 from gpurt_core.servers.opencl.devices import teach

@@ -29,10 +29,10 @@ class ClCompiler:
 
     def finalize(self, id: str, lowered: ClKernel) -> ClArtifact:
         """Builds it; raises `CompilationError`, with PyOpenCL's error as its cause."""
-        folders = tuple(f"-I{folder}" for folder in lowered.folders)
-        with lowered.headers.as_they_were(folders) as moved:
+        with lowered.headers.as_they_were() as moved:
             _check_headers(lowered)
-            return build(lowered, lowered.option_bytes([option[2:] for option in moved]))
+            folders = lowered.folders if moved is None else tuple(map(moved, lowered.folders))
+            return build(lowered, lowered.option_bytes(folders))
 
 
 def _check_headers(kernel: ClKernel) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpurt_core.adapters.cupy.headers import HeaderSet, find_headers
+from gpurt_core.compilation import HeaderSet, find_headers
 from gpurt_core.servers.opencl.build_options import (
     named_folders,
     read_build_options,
@@ -68,8 +68,8 @@ def make_kernel(
     folders = tuple(os.path.join(working, folder) for folder in named_folders(options))
     headers = HeaderSet()
     if b"include" in text:
-        search = tuple(f"-I{folder}" for folder in (working, *folders))
-        headers = find_headers(text.decode("utf-8", "replace"), search, _own_folders())
+        searched = (working, *folders)
+        headers = find_headers(text.decode("utf-8", "replace"), searched, _own_folders())
     parts = {
         "format": _FORMAT,
         "source": _digest(text),

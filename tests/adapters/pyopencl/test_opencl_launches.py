@@ -13,11 +13,11 @@ from pyopencl.elementwise import ElementwiseKernel
 from pyopencl.reduction import ReductionKernel
 from pyopencl.scan import InclusiveScanKernel
 
-from gpurt_core.adapters.cupy.null_device import ReadLimitExceeded
 from gpurt_core.adapters.pyopencl import PyOpenCLSeam
 from gpurt_core.execution import (
     CompilationStatistics,
     ProcessMode,
+    ReadLimitExceeded,
     StreamMode,
     StreamModeOverride,
 )

@@ -6,13 +6,10 @@ from gpurt_core.adapters.cupy.null_device.profiles import (
     known_architectures,
     profile_for,
 )
-from gpurt_core.adapters.cupy.null_device.reads import ReadLimitExceeded, ReadMonitor
 
 __all__ = [
     "DeviceProfile",
     "NullDevice",
-    "ReadLimitExceeded",
-    "ReadMonitor",
     "known_architectures",
     "profile_for",
 ]

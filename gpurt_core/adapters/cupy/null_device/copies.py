@@ -13,8 +13,8 @@ from gpurt_core.adapters.cupy.null_device import pages
 from gpurt_core.adapters.cupy.null_device.guard import REAL_BYTES, HostGuard
 from gpurt_core.adapters.cupy.null_device.memory import Allocation, MemoryTable, MemoryType
 from gpurt_core.adapters.cupy.null_device.profiles import MIB
-from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 from gpurt_core.adapters.cupy.null_device.status import RuntimeStatus, fail
+from gpurt_core.execution import ReadMonitor
 
 
 class CopyKind(enum.IntEnum):

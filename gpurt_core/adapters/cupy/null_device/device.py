@@ -30,13 +30,13 @@ from gpurt_core.adapters.cupy.null_device.module_functions import ModuleFunction
 from gpurt_core.adapters.cupy.null_device.modules import Function, Modules
 from gpurt_core.adapters.cupy.null_device.pools import PoolFunctions
 from gpurt_core.adapters.cupy.null_device.profiles import GIB, DeviceProfile
-from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 from gpurt_core.adapters.cupy.null_device.status import teach_driver_errors
 from gpurt_core.adapters.cupy.null_device.stream_functions import StreamFunctions
 from gpurt_core.adapters.cupy.null_device.streams import Streams
 from gpurt_core.adapters.cupy.null_device.textures import TextureFunctions
 from gpurt_core.adapters.cupy.null_device.unsupported import IpcFunctions, LinkFunctions
 from gpurt_core.errors import NullDeviceUnavailable
+from gpurt_core.execution import ReadMonitor
 
 RUNTIME = "cupy_backends.cuda.api.runtime"
 DRIVER = "cupy_backends.cuda.api.driver"

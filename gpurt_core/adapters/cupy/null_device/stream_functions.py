@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gpurt_core.adapters.cupy.null_device.handles import Handles
-from gpurt_core.adapters.cupy.null_device.reads import ReadMonitor
 from gpurt_core.adapters.cupy.null_device.status import RuntimeStatus, fail
 from gpurt_core.adapters.cupy.null_device.streams import Graph, HostFunction, Streams
+from gpurt_core.execution import ReadMonitor
 
 
 class StreamFunctions:

@@ -65,7 +65,7 @@ def test_reads_are_counted_for_their_thread_too(on_null_device: Script) -> None:
 def test_the_limit_of_reads_begins_anew_and_may_be_lifted(on_null_device: Script) -> None:
     on_null_device(
         """
-        from gpurt_core.adapters.cupy.null_device import ReadLimitExceeded
+        from gpurt_core.execution import ReadLimitExceeded
         array = cupy.zeros(3)
         for _ in range(3):
             device.reads.begin(2)

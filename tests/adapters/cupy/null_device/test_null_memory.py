@@ -81,7 +81,7 @@ def test_a_loop_that_reads_for_ever_is_ended_also_where_it_catches_exceptions(
 ) -> None:
     on_null_device(
         """
-        from gpurt_core.adapters.cupy.null_device import ReadLimitExceeded
+        from gpurt_core.execution import ReadLimitExceeded
         array = cupy.zeros(1)
         device.reads.begin(100)
         with pytest.raises(ReadLimitExceeded, match="101 times"):
@@ -233,8 +233,8 @@ def test_a_read_that_the_host_would_suffer_from_is_refused_while_reads_are_limit
 ) -> None:
     on_null_device(
         """
-        from gpurt_core.adapters.cupy.null_device.guard import host_memory
-        from gpurt_core.adapters.cupy.null_device.reads import ReadTooLarge
+        from gpurt_core.execution import host_memory
+        from gpurt_core.execution import ReadTooLarge
         large = cupy.ndarray((host_memory()[1] // 8 + 1024,), "uint8")
         device.reads.begin(100)
         with pytest.raises(ReadTooLarge, match="read back at once"):

@@ -12,14 +12,12 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
-
-from gpurt_core.adapters.cupy.options import OptionKind, read_options
 
 _INCLUDE = re.compile(
     r"^[ \t]*(?:\#|%:)[ \t]*include(?:_next)?\b[ \t]*"
@@ -68,37 +66,23 @@ class HeaderSet:
         return any(_read(path) != content for path, content in self.contents.items())
 
     @contextmanager
-    def as_they_were(self, options: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Options with which a compiler sees the headers as they were when they were read."""
+    def as_they_were(self) -> Iterator[Callable[[str], str] | None]:
+        """What tells where a folder or a header is to be looked for, so that a compiler sees the
+        headers as they were when they were read; `None` where that is where they are."""
         if not self.contents or not self.changed():
-            yield tuple(options)
+            yield None
             return
         with tempfile.TemporaryDirectory(prefix="gpurt-headers-") as folder:
             for path, content in self.contents.items():
                 copy = Path(folder + os.path.normpath(path))
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
-            yield tuple(self._moved(options, folder))
 
-    def _moved(self, options: Sequence[str], folder: str) -> Iterator[str]:
-        for option in read_options(options):
-            moved = folder + os.path.normpath(option.value)
-            if option.kind is OptionKind.FOLDER:
-                yield "-I" + (moved if os.path.isdir(moved) else option.value)
-            elif option.kind is OptionKind.HEADER:
-                yield "-include=" + (moved if os.path.isfile(moved) else option.value)
-            else:
-                yield option.value
+            def moved(path: str) -> str:
+                there = folder + os.path.normpath(path)
+                return there if os.path.exists(there) else path
 
-
-def search_path(options: Sequence[str], known: Mapping[str, str]) -> list[Root]:
-    """Where the compiler looks, in order. `known` maps folders to the mark of who owns them; what
-    lies below one of them is theirs, too."""
-    return [
-        Root(option.value, _mark(option.value, known))
-        for option in read_options(options)
-        if option.kind is OptionKind.FOLDER
-    ]
+            yield moved
 
 
 def _mark(path: str, known: Mapping[str, str]) -> str:
@@ -108,10 +92,15 @@ def _mark(path: str, known: Mapping[str, str]) -> str:
     return "user"
 
 
-def find_headers(source: str, options: Sequence[str], known: Mapping[str, str]) -> HeaderSet:
-    """The user's headers behind a source."""
-    roots = search_path(options, known)
-    first = [o.value for o in read_options(options) if o.kind is OptionKind.HEADER]
+def find_headers(
+    source: str, folders: Sequence[str], known: Mapping[str, str], first: Sequence[str] = ()
+) -> HeaderSet:
+    """The user's headers behind a source.
+
+    The compiler looks in `folders`, in order, and includes the headers in `first` before it.
+    `known` maps folders to the mark of who owns them; what lies below one of them is theirs, too.
+    """
+    roots = [Root(folder, _mark(folder, known)) for folder in folders]
     if not first and all(root.mark != "user" for root in roots) and not _has_absolute(source):
         return HeaderSet()
     search = _Search(roots, known)

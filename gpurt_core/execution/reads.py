@@ -1,4 +1,4 @@
-"""Counting what is read back from the null device, and ending who reads without end."""
+"""Counting what is read back while launches are dropped, and ending who reads without end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from gpurt_core.adapters.cupy.null_device.guard import host_memory
-from gpurt_core.adapters.cupy.null_device.profiles import MIB
 from gpurt_core.execution.forking import lock_held_over_forks
+from gpurt_core.execution.host import host_memory
 
-_LARGE = 512 * MIB
+_LARGE = 512 * 1024**2
 """Smaller reads are never too large: the host is not even asked what it has."""
 _SHARE = 8
 
