@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_gpurt.worker_reports import WorkerReports
 
 _KEY = "gpurt"
+_REFUSAL_KEY = "gpurt-refusal"
 _LOOK_SECONDS = 0.5
 
 
@@ -39,12 +40,13 @@ class WorkerHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Everything, before the worker says that it is finished."""
-        if self._run.accounting is None:
-            return
-        from pytest_gpurt.results import result_of
-
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
-        output[_KEY] = result_of(self._run).to_plain()
+        if self._run.refusal is not None:
+            output[_REFUSAL_KEY] = self._run.refusal
+        if self._run.accounting is not None:
+            from pytest_gpurt.results import result_of
+
+            output[_KEY] = result_of(self._run).to_plain()
 
 
 class CountsHooks:
@@ -105,6 +107,8 @@ class ControllerHooks:
         from pytest_gpurt.results import EntryResult, RunResult, abandoned
 
         output = getattr(node, "workeroutput", None) or {}
+        if _REFUSAL_KEY in output:  # as every other worker's would be
+            self._run.refuse(output[_REFUSAL_KEY])
         heard = {} if self._reports is None else self._reports.heard.pop(node.gateway.id, {})
         if _KEY in output:
             self._run.workers.add(RunResult.from_plain(output[_KEY]))

@@ -52,6 +52,32 @@ def test_an_option_that_makes_no_sense_is_a_usage_error(
     assert said in error_line(run)
 
 
+NO_NVRTC = """
+from gpurt_core.adapters.cupy.early import when_imported
+
+def fail(*arguments):
+    raise OSError("libnvrtc.so.13 cannot be opened")
+
+when_imported("cupy.cuda.compiler", lambda module: setattr(module, "_preprocess", fail))
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize("imports_in", ["test", "file"])
+def test_a_run_without_a_compiler_ends_with_what_to_install(
+    run_files: RunSuite, workers: list[str], imports_in: str
+) -> None:
+    ends = {"file": ("import cupy", "pass"), "test": ("", "import cupy")}[imports_in]
+    test = "{}\ndef test_one(): pass\ndef test_two(): {}\n".format(*ends)
+    files = {"no_nvrtc.py": NO_NVRTC, "test_imports.py": test}
+    path = {"PYTHONPATH": "."}
+    run = run_files(files, "-p", "no_nvrtc", *workers, environment=path, with_report=False)
+    assert run.code == pytest.ExitCode.USAGE_ERROR, run.output
+    assert "NVRTC, the compiler of CUDA, cannot be used: libnvrtc.so.13 cannot be" in run.output
+    assert "pip install 'pytest-gpurt[cuda13]' brings it" in run.output
+    assert "INTERNALERROR" not in run.output
+
+
 def test_options_come_from_the_ini_file_and_the_command_line_wins(run_files: RunSuite) -> None:
     files = {"test_one.py": ONE_KERNEL}
     ini = ["-o", "gpu_mode=compile-only", "-o", "gpu_arch=sm_80", "-o", "gpu_environment=kept"]
