@@ -1,8 +1,9 @@
-"""Takes back what pytest's own reporters have noted of a test that runs once more."""
+"""Takes back what pytest's own reporters have noted of a test that means nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,6 +21,18 @@ def forget_reports(config: pytest.Config, nodeid: str) -> None:
     for plugin in manager.get_plugins():
         if hasattr(plugin, "node_reporters_ordered"):
             _forget_in_xml(plugin, nodeid)
+
+
+@contextmanager
+def keeping_last_failed(config: pytest.Config) -> Iterator[None]:
+    """Within the block nothing is forgotten of the tests that `--lf` runs again."""
+    plugin: Any = config.pluginmanager.get_plugin("lfplugin")
+    before = {} if plugin is None else dict(plugin.lastfailed)
+    try:
+        yield
+    finally:
+        if before:
+            plugin.lastfailed.update(before)
 
 
 def _forget_in_xml(xml: Any, nodeid: str) -> None:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from pytest_gpurt.forgetting import keeping_last_failed
+
 if TYPE_CHECKING:
     from pytest_gpurt.reading import ReadingHooks
     from pytest_gpurt.run import GpuRun
@@ -135,12 +137,25 @@ class OutcomeHooks:
         counted = self._run.attempt_of(item).statistics().compilation.registered
         return counted > 0 or self._run.journal.was_busy(item.nodeid)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Iterator[None]:
+        """For `--lf` a discarded test is as it was: that it does not fail here means nothing."""
+        if not is_discarded(report):
+            return (yield)
+        with keeping_last_failed(self._run.config):
+            return (yield)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
         """A category of its own."""
-        if getattr(report, "gpurt_discarded", False):
+        if is_discarded(report):
             return DISCARDED, "D", ("DISCARDED", {"yellow": True})
         return None
+
+
+def is_discarded(report: pytest.TestReport) -> bool:
+    """Whether its test failed on meaningless data."""
+    return getattr(report, "gpurt_discarded", False)
 
 
 def _has_reruns(item: pytest.Item) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_gpurt.outcomes import is_discarded
 from pytest_gpurt.results import EntryResult, RunResult, statistics_of
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class ReportHooks:
 
 def outcome_of(report: pytest.TestReport) -> str:
     """What a report says, in one word."""
-    if getattr(report, "gpurt_discarded", False):
+    if is_discarded(report):
         return "discarded"
     if hasattr(report, "wasxfail"):
         return "xpassed" if report.passed else "xfailed"

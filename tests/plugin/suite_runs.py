@@ -51,13 +51,16 @@ def run_suite(
     environment: dict[str, str] | None = None,
     mode: str | None = "compile-only",
     with_report: bool = True,
+    with_cache: bool = False,
 ) -> SuiteRun:
     """Runs pytest in the folder of a suite."""
     report = suite / "report.json"
     report.unlink(missing_ok=True)
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "GPURT"))}
     inherited["CUPY_CACHE_DIR"] = str(suite / "cupy-cache")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=short"]
+    command = [sys.executable, "-m", "pytest", "--tb=short"]
+    if not with_cache:
+        command += ["-p", "no:cacheprovider"]
     if mode is not None:
         command += [f"--gpu-mode={mode}"]
     if with_report:

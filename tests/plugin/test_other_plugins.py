@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -185,3 +186,27 @@ def test_xml_has_a_test_that_runs_again_once(run_files: RunSuite, tmp_path: Path
         ("test_bad", 1),
         ("test_falls_back", 0),
     ]
+
+
+BROKEN_AT_FIRST = """
+import os, cupy
+
+def test_reads():
+    assert "BROKEN" not in os.environ
+    assert (cupy.zeros(4, "float32") + 1).get().tolist() == [1.0] * 4
+
+def test_does_not():
+    assert "BROKEN" not in os.environ
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_a_discarded_test_stays_among_those_that_failed_last(
+    run_files: RunSuite, tmp_path: Path, workers: list[str]
+) -> None:
+    files = {"test_broken.py": BROKEN_AT_FIRST}
+    broken = run_files(files, *workers, environment={"BROKEN": "1"}, with_cache=True)
+    assert {outcome for outcome, _ in broken.outcomes.values()} == {"failed"}, broken.output
+    run_files(files, *workers, with_cache=True)
+    kept = json.loads((tmp_path / "written/.pytest_cache/v/cache/lastfailed").read_text())
+    assert list(kept) == ["test_broken.py::test_reads"]
