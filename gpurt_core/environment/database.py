@@ -147,8 +147,12 @@ class Database:
 
     def _follow_file(self) -> None:
         """What is written to a file that was moved away, or removed, would be lost."""
-        if not self._suspended and not self._file.is_current():
-            self._reopen()
+        if self._suspended or self._file.is_current():
+            return
+        removed = not self._file.path.exists()
+        self._reopen()
+        if removed and self._connection is not None:
+            self._tell("it was removed while it was in use: a new one has what was kept since")
 
     def _reopen(self) -> None:
         self._disconnect()

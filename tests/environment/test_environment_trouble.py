@@ -182,6 +182,28 @@ def test_one_that_must_be_written_and_is_read_only_is_unavailable(read_only_fold
     assert read_as_somebody_else(read_only_folder, "must") == ["unavailable: it cannot be written"]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_one_that_is_removed_in_use_is_made_anew_and_says_so(tmp_path: Path, whole: bool) -> None:
+    lines: list[str] = []
+    folder = tmp_path / "kept"
+    with Environment.open(folder, warn=lines.append) as environment:
+        assert environment.store("before", b"1")
+        if whole:
+            shutil.rmtree(folder)
+        else:
+            for path in folder.glob("environment.db*"):
+                path.unlink()
+        assert environment.store("since", b"2")
+        assert environment.artifact("before") is None
+        assert environment.artifact("since") == b"2"
+    assert lines == [
+        f"environment {folder}: it was removed while it was in use: "
+        "a new one has what was kept since"
+    ]
+    with Environment.open(folder) as environment:
+        assert environment.artifact("since") == b"2"
+
+
 def test_a_full_disk_is_told_once_and_what_was_stored_before_is_there(tmp_path: Path) -> None:
     lines: list[str] = []
     with Environment.open(tmp_path, must_write=True, warn=lines.append) as environment:
