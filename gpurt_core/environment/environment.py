@@ -139,11 +139,11 @@ class Environment:
         return kept
 
     def take_over(self, other: Environment) -> None:
-        """Copies the artifacts that `other` has and this one has not."""
+        """Copies the artifacts that `other` has and this one has not, with their compilations."""
         for id, source, label in other._artifacts.names():
             content = None if self.artifact(id) is not None else other.artifact(id)
-            if content is not None:
-                self.store(id, content, source=source, label=label)
+            if content is not None and self.store(id, content, source=source, label=label):
+                self.record_compilations(other.records(id))
 
     def known(self, label: str) -> list[str]:
         """The ids of the artifacts of one name, the latest first."""

@@ -144,9 +144,11 @@ def test_another_environment_is_taken_over_without_what_is_there(tmp_path: Path)
         one.store("x", b"mine")
         other.store("x", b"theirs")
         other.store("y", b"new", source="s", label="saxpy")
+        other.record_compilations([record("x", 1.0, 1.0), record("y", 2.0, 1.0)])
         one.take_over(other)
         assert (one.artifact("x"), one.artifact("y")) == (b"mine", b"new")
         assert one.artifact_for_source("s") == b"new"
+        assert one.expected_seconds(["x", "y"]) == {"y": 2.0}
 
 
 def test_threads_store_and_find_at_once(tmp_path: Path) -> None:
