@@ -2,6 +2,7 @@
 
 from gpurt_core.compilation.cpus import usable_cpus
 from gpurt_core.compilation.events import KernelEvent
+from gpurt_core.compilation.group import LoaderGroup, QueueingLoader
 from gpurt_core.compilation.headers import HeaderSet, find_headers
 from gpurt_core.compilation.loader import KernelLoader
 from gpurt_core.compilation.sharing import ClaimSource, open_loader
@@ -24,6 +25,8 @@ __all__ = [
     "KernelEvent",
     "KernelLoader",
     "LoadRefused",
+    "LoaderGroup",
+    "QueueingLoader",
     "find_headers",
     "open_loader",
     "usable_cpus",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from cupy.cuda import stream as streams
 
-from gpurt_core.compilation import CompilationError, LoadRefused
+from gpurt_core.compilation import CompilationError, LoadRefused, QueueingLoader
 from gpurt_core.execution import LaunchMode, ServiceStream
 from gpurt_core.execution.modes import published
 
@@ -18,45 +18,13 @@ if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.target import LoadedModule
 
 
-class ModuleLoader(Protocol):
-    """What obtains kernels: `KernelLoader`, or `CachedLoader` over CuPy's own cache."""
-
-    @property
-    def queued_count(self) -> int:
-        """How many kernels are queued."""
-
-    def enqueue(self, id: Any, kernel: Any) -> None:
-        """Queues a kernel."""
-
-    def load(self, id: Any, kernel: Any) -> Any:
-        """The loaded kernel; raises `CompilationError` or `LoadRefused`."""
-
-    def compile_queued(self) -> None:
-        """Compiles the queue now."""
-
-    def begin_generation(self) -> None:
-        """Starts accounting anew."""
-
-    def queued_ids(self) -> tuple[Any, ...]:
-        """The ids of the queued kernels."""
-
-    def prioritise(self, seconds: Mapping[Any, float], otherwise: float = 0.0) -> None:
-        """Puts the queue into the order of what each is expected to take, longest first."""
-
-    def forget(self, ids: Collection[Any]) -> None:
-        """Starts accounting anew for these kernels alone."""
-
-    def abandon_queued(self) -> None:
-        """Drops the queue."""
-
-
 class SteeredDevice:
     """A device of CuPy's, by its number."""
 
     def __init__(
         self,
         number: int,
-        loader: ModuleLoader,
+        loader: QueueingLoader,
         null_device: NullDevice | None,
         on_reached: Callable[[str, CudaKernel], object],
     ) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from gpurt_core.adapters.cupy.options import with_absolute_folders
 
 _ATTRIBUTE = re.compile(r"__(?:launch_bounds|cluster_dims|block_size|maxnreg)__\s*\([^)]*\)")
 _KERNEL = re.compile(r"__global__\b[^(;{}]*?(\w+)\s*\(")
@@ -51,3 +56,28 @@ class KernelRequest:
             return True
         pattern = rf"\b{re.escape(function)}\b"
         return 'extern "C"' in self.source and re.search(pattern, self.source) is not None
+
+
+def request_of(
+    compiler: Any,
+    source: str,
+    options: tuple[str, ...],
+    arch: str | None,
+    backend: str,
+    name_expressions: Sequence[str],
+    jitify: bool,
+) -> KernelRequest:
+    """A call of `cupy.cuda.compiler` as a value, with the options that CuPy adds to it."""
+    options = (*options, "-ftz=true")
+    if compiler._get_bool_env_variable("CUPY_CUDA_COMPILE_WITH_DEBUG", False):
+        options = (*options, "--device-debug", "--generate-line-info")
+    if jitify and "-DCUPY_USE_JITIFY" not in options:
+        options = (*options, "-DCUPY_USE_JITIFY")
+    return KernelRequest(
+        source=source,
+        options=with_absolute_folders(options, os.getcwd()),
+        arch=compiler._get_arch() if arch is None else arch,
+        backend=backend,
+        name_expressions=tuple(name_expressions),
+        jitify=jitify or "-DCUPY_USE_JITIFY" in options,
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,19 +21,20 @@ from gpurt_core.adapters.cupy import versions
 from gpurt_core.adapters.cupy.artifact import CudaArtifact
 from gpurt_core.adapters.cupy.cached import CachedLoader, WatchedCache
 from gpurt_core.adapters.cupy.compiler import CudaKernel
-from gpurt_core.adapters.cupy.device import ModuleLoader, SteeredDevice
+from gpurt_core.adapters.cupy.device import SteeredDevice
 from gpurt_core.adapters.cupy.fusion_order import fix_fusion_order
 from gpurt_core.adapters.cupy.keys import KernelKey, KeyMaker
 from gpurt_core.adapters.cupy.observer import KernelReport, SeamObserver
-from gpurt_core.adapters.cupy.options import with_absolute_folders
 from gpurt_core.adapters.cupy.pool import WORTH_STARTING, CompilePool
-from gpurt_core.adapters.cupy.request import KernelRequest
+from gpurt_core.adapters.cupy.request import KernelRequest, request_of
 from gpurt_core.adapters.cupy.target import CudaTarget
 from gpurt_core.compilation import (
     ArtifactStore,
     ClaimSource,
     HeaderSet,
     KernelEvent,
+    LoaderGroup,
+    QueueingLoader,
     open_loader,
     usable_cpus,
 )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from gpurt_core.adapters.cupy.null_device import NullDevice
 
 
-class CupySeam:
+class CupySeam(LoaderGroup):
     """The seam of this process."""
 
     def __init__(
@@ -128,44 +129,10 @@ class CupySeam:
             device.eager = value
         republish()  # so that functions that were reached before look again
 
-    @property
-    def queued_count(self) -> int:
-        """How many kernels are queued, over all devices."""
-        return sum(device.loader.queued_count for device in list(self._devices.values()))
-
-    def queued_ids(self) -> list[str]:
-        """The ids of the queued kernels, over all devices."""
-        return [id for device in list(self._devices.values()) for id in device.loader.queued_ids()]
-
-    def prioritise(self, seconds: Mapping[str, float], otherwise: float) -> None:
-        """Has the next batches begin with what is expected to take longest."""
-        for device in list(self._devices.values()):
-            device.loader.prioritise(seconds, otherwise)
-
-    def compile_queued(self) -> None:
-        """Compiles what is queued, device by device."""
-        for device in list(self._devices.values()):
-            if device.loader.queued_count:
-                device.loader.compile_queued()
-
-    def abandon_queued(self) -> None:
-        """Drops what is queued."""
-        for device in list(self._devices.values()):
-            device.loader.abandon_queued()
-
-    def begin_generation(self) -> None:
-        """Starts accounting anew: each kernel is obtained again when it is next reached."""
-        for device in self._all_devices():
-            device.loader.begin_generation()
-        self.forget_memos()
-        republish()
-
-    def forget(self, ids: Collection[str]) -> None:
-        """Starts accounting anew for these kernels alone."""
-        for device in self._all_devices():
-            device.loader.forget(ids)
-        self.forget_memos()
-        republish()
+    def loaders(self) -> list[QueueingLoader]:
+        """Those of all devices that were used, also of kernels that CuPy's own cache keeps."""
+        used = [*self._devices.values(), *self._cached_devices.values()]
+        return [device.loader for device in used]
 
     @contextmanager
     def another_store(self, store: ArtifactStore) -> Iterator[None]:
@@ -291,7 +258,9 @@ class CupySeam:
         )
         if to_ltoir or nonsense:  # which CuPy refuses; intermediate code is no kernel
             return call()
-        request = self._request(source, options, arch, backend, name_expressions, jitify)
+        request = request_of(
+            self._module, source, options, arch, backend, name_expressions or (), jitify
+        )
         own_cache = self._store is None or self._another_cache_is_set()
         device = self._device(_current_device(), own_cache)
         id, kernel = self._identify(request, call, own_cache)
@@ -300,30 +269,6 @@ class CupySeam:
         if log_stream is not None and not own_cache:
             log_stream.write(module.load().artifact.log)
         return module
-
-    def _request(
-        self,
-        source: str,
-        options: tuple[str, ...],
-        arch: str | None,
-        backend: str,
-        name_expressions: Sequence[str] | None,
-        jitify: bool,
-    ) -> KernelRequest:
-        """The call as a value, with the options that CuPy adds to it."""
-        options = (*options, "-ftz=true")
-        if self._module._get_bool_env_variable("CUPY_CUDA_COMPILE_WITH_DEBUG", False):
-            options = (*options, "--device-debug", "--generate-line-info")
-        if jitify and "-DCUPY_USE_JITIFY" not in options:
-            options = (*options, "-DCUPY_USE_JITIFY")
-        return KernelRequest(
-            source=source,
-            options=with_absolute_folders(options, os.getcwd()),
-            arch=self._module._get_arch() if arch is None else arch,
-            backend=backend,
-            name_expressions=tuple(name_expressions or ()),
-            jitify=jitify or "-DCUPY_USE_JITIFY" in options,
-        )
 
     def _another_cache_is_set(self) -> bool:
         """Whether the code under test has given CuPy a cache of another kind, to have it used."""
@@ -364,10 +309,7 @@ class CupySeam:
         device.eager = self._eager
         return device
 
-    def _all_devices(self) -> list[SteeredDevice]:
-        return [*self._devices.values(), *self._cached_devices.values()]
-
-    def _new_loader(self, number: int) -> ModuleLoader:
+    def _new_loader(self, number: int) -> QueueingLoader:
         assert self._pool is not None
         assert self._store is not None
         load = partial(self._load_module, number)

@@ -8,7 +8,7 @@ there, without one from PyOpenCL's own cache.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -28,7 +28,13 @@ from gpurt_core.adapters.pyopencl.programs import (
 )
 from gpurt_core.adapters.pyopencl.reads import watch_reads
 from gpurt_core.adapters.pyopencl.steering import Steering
-from gpurt_core.compilation import ArtifactStore, ClaimSource, KernelEvent, open_loader
+from gpurt_core.compilation import (
+    ArtifactStore,
+    ClaimSource,
+    KernelEvent,
+    LoaderGroup,
+    open_loader,
+)
 from gpurt_core.execution import ReadMonitor, ServiceStream
 from gpurt_core.execution.overrides import republish
 from gpurt_core.servers.opencl import pocl, pyopencl_folder
@@ -37,7 +43,7 @@ from gpurt_core.servers.opencl.keys import ClKernel, make_kernel
 from gpurt_core.servers.opencl.target import ClTarget
 
 
-class PyOpenCLSeam:
+class PyOpenCLSeam(LoaderGroup):
     """The seam of this process; made by `install`."""
 
     _current: PyOpenCLSeam | None = None
@@ -116,36 +122,11 @@ class PyOpenCLSeam:
         """The stream that a `pyopencl.CommandQueue` is: what a `StreamModeOverride` names."""
         return self._steering.stream(queue)
 
-    @property
-    def queued_count(self) -> int:
-        """How many programs are queued, over all devices."""
-        return sum(loader.queued_count for loader in list(self._loaders.values()))
+    def loaders(self) -> list[ProgramLoader]:
+        """One for each set of devices that programs are for."""
+        return list(self._loaders.values())
 
-    def compile_queued(self) -> None:
-        """Builds what is queued, device by device."""
-        for loader in list(self._loaders.values()):
-            loader.compile_queued()
-
-    def abandon_queued(self) -> None:
-        """Drops what is queued."""
-        for loader in list(self._loaders.values()):
-            loader.abandon_queued()
-
-    def begin_generation(self) -> None:
-        """Starts accounting anew: each program is obtained again when it is next reached."""
-        for loader in list(self._loaders.values()):
-            loader.begin_generation()
-        self._forget_memos()
-        republish()
-
-    def forget(self, ids: Collection[str]) -> None:
-        """Starts accounting anew for these programs alone."""
-        for loader in list(self._loaders.values()):
-            loader.forget(ids)
-        self._forget_memos()
-        republish()
-
-    def _forget_memos(self) -> None:
+    def forget_memos(self) -> None:
         """Has PyOpenCL ask again for the programs that it keeps for each context."""
         if PyOpenCLSeam._current is self:
             pyopencl.tools.clear_first_arg_caches()
