@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.suite_runs import copy_suite, expected_of, run_suite
+from tests.plugin.test_devices_and_tunes import MEASURED
 
 pytestmark = pytest.mark.gpu
 
@@ -57,3 +58,10 @@ def test_a_pass_that_drops_launches_discards_what_reads(tmp_path: Path) -> None:
     run = run_suite(suite, "--gpu-device=cuda:0", mode="autotune")
     assert run.code == 0, run.output
     assert "discarded" in {outcome for outcome, _ in run.outcomes.values()}
+
+
+def test_candidates_run_on_the_device_while_all_else_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_measured.py").write_text(MEASURED)
+    run = run_suite(tmp_path, "--gpu-device=cuda:0", mode="autotune")
+    assert [outcome for outcome, _ in run.outcomes.values()] == ["passed"], run.output

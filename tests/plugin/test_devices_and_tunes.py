@@ -42,6 +42,42 @@ def test_one_pass_measures_and_the_next_run_recalls(run_example: RunExample) -> 
     assert executed.count("compiled") == 0
 
 
+MEASURED = """
+import numpy
+from gpurt_core.servers import Kernel
+from gpurt_core.tune import Tunable, TunableSet, Tuner
+
+ADD = Kernel(
+    "add_one",
+    opencl="__kernel void add_one(__global float *x) { x[get_global_id(0)] += 1; }",
+    cuda='extern "C" __global__ void add_one(float *x) { x[threadIdx.x] += 1; }',
+)
+
+def test_what_is_measured_runs_and_what_is_not_does_not(gpu_device, gpu_stats):
+    used, measured = (gpu_device.array(numpy.zeros(16, numpy.float32)) for _ in range(2))
+
+    def add(x):
+        gpu_device.launch(ADD, 1, 16, [x])
+
+    ways = TunableSet(
+        key=lambda x: "add",
+        candidates=[Tunable("one way", add), Tunable("another", lambda x: add(x))],
+        inputs=lambda x: (measured,),
+    )
+    Tuner("adding").execute(ways, used, stream=gpu_device.default_stream)
+    assert gpu_stats.autotune.measured == 1
+    assert (used.get() == 0).all()
+    assert (measured.get() >= 4).all(), "a warm-up and a sample, at least, of both"
+"""
+"""For an autotune pass, on any device: code that uses it is dropped, and candidates run."""
+
+
+def test_candidates_run_on_the_device_while_all_else_is_dropped(run_files: RunSuite) -> None:
+    run = run_files({"test_measured.py": MEASURED}, "--gpu-device=opencl:0", mode="autotune")
+    assert [outcome for outcome, _ in run.outcomes.values()] == ["passed"], run.output
+    assert run.report["statistics"]["autotune"]["measured"] == 1
+
+
 def test_workers_measure_each_key_once(run_example: RunExample) -> None:
     halves = [*ON_THE_CPU[:-1], "--gpu-device=opencl:0/*", "-n", "2"]
     measured = run_example("autotune", *halves)

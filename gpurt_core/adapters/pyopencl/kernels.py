@@ -15,8 +15,7 @@ import pyopencl
 from gpurt_core.adapters.pyopencl.launch_checks import check_launch
 from gpurt_core.adapters.pyopencl.programs import SteeredProgram, steered_behind
 from gpurt_core.execution.modes import ModesInForce, published
-
-PlainKernel: Any = pyopencl._cl.Kernel
+from gpurt_core.servers.opencl.native import Kernel as PlainKernel
 
 _SIZE_ONLY = ("pyopencl.array", "pyopencl.elementwise")
 """Modules that ask for a kernel's largest work-group only to size the launch that comes next."""

@@ -50,7 +50,10 @@ class ClDriver:
     def __init__(self, device: Any, store: ArtifactStore | None) -> None:
         import pyopencl
 
+        from gpurt_core.servers.opencl import native
+
         self._cl = pyopencl
+        self._native = native
         self._device = device
         self._context = pyopencl.Context([device])
         self.fingerprint = fingerprint(device)
@@ -88,7 +91,7 @@ class ClDriver:
 
     def read(self, memory: Any, host: NDArray[Any], stream: Any) -> None:
         """Copies from a buffer."""
-        self._cl.enqueue_copy(stream, host, memory, is_blocking=True)
+        self._native.enqueue_read_buffer(stream, memory, host, is_blocking=True)
 
     def prepare(self, loaded: LoadedProgram, launch: Launch) -> tuple[Any, Dimensions, Dimensions]:
         """The function with its arguments, the global size and the local size."""
@@ -134,7 +137,7 @@ class ClDriver:
     ) -> ClRun:
         """Enqueues it."""
         function, size, block = prepared
-        return ClRun(self._cl.enqueue_nd_range_kernel(stream, function, size, block))
+        return ClRun(self._native.enqueue_nd_range_kernel(stream, function, size, block))
 
     def refuses(self, error: BaseException) -> bool:
         """Whether OpenCL found the call invalid, rather than its device broken."""

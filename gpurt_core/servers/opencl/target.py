@@ -28,13 +28,15 @@ class LoadedProgram:
         return self.artifact.log
 
     def function(self, name: str) -> Any:
-        """The one `pyopencl.Kernel` of this name, for use on one thread; raises `ValueError`."""
+        """The one kernel of this name, for use on one thread; raises `ValueError`."""
         import pyopencl
+
+        from gpurt_core.servers.opencl import native
 
         function = self._functions.get(name)
         if function is None:
             try:
-                function = pyopencl.Kernel(self.program, name)
+                function = native.Kernel(self.program, name)
             except pyopencl.LogicError as error:
                 names = self.program.get_info(pyopencl.program_info.KERNEL_NAMES).split(";")
                 raise ValueError(
